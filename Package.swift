@@ -3,7 +3,7 @@
 import CompilerPluginSupport
 import PackageDescription
 
-/// Every target of ours is built in Swift 6 mode with warnings as errors.
+/// All targets are built in Swift 6 mode with warnings as errors.
 let strict: [SwiftSetting] = [.treatAllWarnings(as: .error)]
 
 let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
@@ -19,9 +19,9 @@ let syntax: [Target.Dependency] = [
 ]
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 
-/// With STEMMA_OPTIMIZED the modules in which tests spend most of their time are optimised in debug builds too, assertions
-/// kept: tests take a third of the time. Not otherwise, as nobody can depend on a package with such flags, and as each
-/// change then compiles the whole module.
+/// With `STEMMA_OPTIMIZED`, debug builds optimize the modules in which tests spend most of their
+/// time and keep assertions. Tests then take a third of the time. It is off by default: packages
+/// cannot depend on unsafe flags, and each change would recompile the whole module.
 let optimized: [SwiftSetting] =
   Context.environment["STEMMA_OPTIMIZED"] == nil
   ? []
@@ -117,12 +117,12 @@ let package = Package(
         .product(name: "SwiftSyntaxMacroExpansion", package: "swift-syntax"),
         .product(name: "SwiftParser", package: "swift-syntax"),
       ]),
-    // Declarations that only have to compile.
+    // Declarations that are only compiled.
     .target(name: "Shapes", dependencies: ["Stemma"], path: "Tests/Shapes", swiftSettings: strict),
     .target(
       name: "MainActorShapes", dependencies: ["Stemma"], path: "Tests/MainActorShapes",
       swiftSettings: strict + [.defaultIsolation(MainActor.self)]),
-    // Declarations that were generated from schemas, which stand beside them.
+    // Declarations generated from the schemas in the same directory.
     .target(
       name: "Generated", dependencies: ["Stemma"], path: "Tests/Generated", exclude: ["Odd.graphql"],
       swiftSettings: strict),
@@ -137,20 +137,20 @@ let package = Package(
         "StemmaSimulation",
       ]),
     tests("HabitTests", []),
-    // The programs that measure only have to compile.
+    // The measuring programs are only compiled.
     tests("MeasuringTests", ["Measuring", "benchmark", "benchmark-library"]),
     tests(
       "ScenarioTests",
       [grdb, "Stemma", "StemmaEvents", "StemmaReplication", "StemmaNode", "StemmaSimulation", "StemmaTool"],
-      exclude: ["Golden"]),
+      exclude: ["Golden", "read_log.py"]),
   ],
   swiftLanguageModes: [.v6]
 )
 
-/// Tests of macros are built as macros are, for the machine that compiles, and so is whatever is in one product with them: a
-/// package that uses the library could share nothing of it. STEMMA_TESTS is `macros` for a product of those alone, `others` for
-/// one of all others, or a list of test targets, such as `StemmaNodeTests,ScenarioTests`, for one that builds soon; without it
-/// all are one.
+/// Selects the test targets of the test product. Macro tests are built for the host, like the
+/// macros, and so is every other target in their product. A package that uses the library could
+/// then not reuse those builds. `STEMMA_TESTS` is `macros`, `others` (all but the macro tests) or a
+/// list such as `StemmaNodeTests,ScenarioTests`. Without it, one product holds all tests.
 if let tests = Context.environment["STEMMA_TESTS"] {
   let names = Set(tests.split(separator: ",").map(String.init))
   package.targets.removeAll { target in

@@ -12,7 +12,6 @@
 #include <malloc/malloc.h>
 #endif
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
@@ -26,7 +25,7 @@
 
 static uint32_t table[8][256];
 
-// Slicing by eight; the tables are filled before main runs, so that no call has to ask.
+// Slicing by eight. The tables are filled before main runs, so that no call has to check them.
 __attribute__((constructor)) static void fill_table(void) {
   for (uint32_t i = 0; i < 256; i++) {
     uint32_t c = i;
@@ -162,12 +161,16 @@ int stemma_is_queued(int descriptor, uint64_t place) {
 }
 #endif
 
-// The signatures are those of libdeflate.h, version 1; its header is not needed.
+// The signatures of libdeflate.h, version 1, so that its header is not needed.
 static struct {
   void *(*allocate)(void);
   void (*deallocate)(void *);
   int (*decompress)(void *, const void *, size_t, void *, size_t, size_t *, size_t *);
+  void *(*allocate_compressor)(int);
+  void (*deallocate_compressor)(void *);
+  size_t (*compress)(void *, const void *, size_t, void *, size_t);
 } libdeflate;
+static pthread_once_t libdeflate_once = PTHREAD_ONCE_INIT;
 
 static void load_libdeflate(void) {
 #if defined(__APPLE__)
@@ -179,15 +182,21 @@ static void load_libdeflate(void) {
   void *allocate = dlsym(library, "libdeflate_alloc_decompressor");
   void *deallocate = dlsym(library, "libdeflate_free_decompressor");
   void *decompress = dlsym(library, "libdeflate_deflate_decompress_ex");
+  void *allocate_compressor = dlsym(library, "libdeflate_alloc_compressor");
+  void *deallocate_compressor = dlsym(library, "libdeflate_free_compressor");
+  void *compress = dlsym(library, "libdeflate_deflate_compress");
   if (!allocate || !deallocate || !decompress) return;
+  if (!allocate_compressor || !deallocate_compressor || !compress) return;
+  memcpy(&libdeflate.allocate_compressor, &allocate_compressor, sizeof allocate_compressor);
+  memcpy(&libdeflate.deallocate_compressor, &deallocate_compressor, sizeof deallocate_compressor);
+  memcpy(&libdeflate.compress, &compress, sizeof compress);
   memcpy(&libdeflate.deallocate, &deallocate, sizeof deallocate);
   memcpy(&libdeflate.decompress, &decompress, sizeof decompress);
   memcpy(&libdeflate.allocate, &allocate, sizeof allocate);
 }
 
 int stemma_inflate_quickly(const void *bytes, size_t length, void *target, size_t count) {
-  static pthread_once_t once = PTHREAD_ONCE_INIT;
-  pthread_once(&once, load_libdeflate);
+  pthread_once(&libdeflate_once, load_libdeflate);
   if (!libdeflate.allocate) return -1;
   void *decompressor = libdeflate.allocate();
   if (!decompressor) return -1;
@@ -197,11 +206,22 @@ int stemma_inflate_quickly(const void *bytes, size_t length, void *target, size_
   return outcome == 0 && taken == length && given == count;
 }
 
+void *stemma_make_compressor(int level) {
+  pthread_once(&libdeflate_once, load_libdeflate);
+  return libdeflate.allocate ? libdeflate.allocate_compressor(level) : NULL;
+}
+
+size_t stemma_deflate_quickly(void *compressor, const void *bytes, size_t length, void *target, size_t room) {
+  return libdeflate.compress(compressor, bytes, length, target, room);
+}
+
+void stemma_free_compressor(void *compressor) { libdeflate.deallocate_compressor(compressor); }
+
 void stemma_keep_heap_small(void) {
 #ifdef __GLIBC__
   mallopt(M_ARENA_MAX, 2);
-  // Setting one of these keeps glibc from raising both by what is freed (mallopt(3)), so both are set: or the end of the
-  // heap would go back and forth.
+  // Setting one of these stops glibc from adapting both to freed sizes (mallopt(3)). Both are set, or
+  // the end of the heap would move back and forth.
   mallopt(M_MMAP_THRESHOLD, 768 << 10);
   mallopt(M_TRIM_THRESHOLD, 8 << 20);
 #endif
@@ -210,45 +230,13 @@ void stemma_keep_heap_small(void) {
 void stemma_return_free_memory(void) {
 #ifdef __GLIBC__
 #if __GLIBC_PREREQ(2, 33)
-  // A few megabytes are soon taken again, and asking the system for their pages anew costs milliseconds.
+  // A few megabytes are soon allocated again, and new pages from the system cost milliseconds.
   if (mallinfo2().fordblks < (12u << 20)) return;
 #endif
   malloc_trim(0);
 #elif defined(__APPLE__)
   malloc_zone_pressure_relief(NULL, 0);
 #endif
-}
-
-int stemma_begin_thread(void *(*body)(void *), void *context) {
-  pthread_attr_t attributes;
-  pthread_t thread;
-  int code = pthread_attr_init(&attributes);
-  if (code != 0) return code;
-  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  code = pthread_create(&thread, &attributes, body, context);
-  pthread_attr_destroy(&attributes);
-  return code;
-}
-
-int stemma_processors(void) {
-#if defined(__linux__)
-  cpu_set_t allowed;
-  if (sched_getaffinity(0, sizeof allowed, &allowed) == 0) return CPU_COUNT(&allowed);
-#endif
-  long online = sysconf(_SC_NPROCESSORS_ONLN);
-  return online > 0 ? (int)online : 1;
-}
-
-// Of libdispatch, whose header deprecates the first one for its other uses.
-extern void *dispatch_get_current_queue(void);
-extern void dispatch_retain(void *object);
-
-static int keeps_queues = 0;
-
-void stemma_keep_queues(void) { keeps_queues = 1; }
-
-void stemma_keep_current_queue(void) {
-  if (keeps_queues) dispatch_retain(dispatch_get_current_queue());
 }
 
 extern char **environ;

@@ -1,8 +1,8 @@
 import StemmaNode
 
 extension StoreError {
-  /// What went wrong at the node, in words. What to do about it they say by the library's call, where there is one, and not by
-  /// the tool's command as the node's own words do.
+  /// The description of a node's error. Its advice names calls of the library where they exist,
+  /// unlike the node's own text, which names commands.
   static func words(_ error: NodeError) -> String {
     switch error {
     case .noNode(let path): "there is no node in \(path); a store that is opened for writing makes one"
@@ -37,6 +37,6 @@ extension StoreError {
     }
   }
 
-  /// The node's own words, in which a command is told as one of the tool: an app has no call for it.
+  /// The node's text, with commands marked as the tool's, because the library has no call for them.
   static func words(_ text: String) -> String { text.replacing("`stemma ", with: "the tool's `") }
 }

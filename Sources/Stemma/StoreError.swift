@@ -4,54 +4,56 @@ import StemmaTables
 
 import protocol Foundation.LocalizedError
 
-/// What can go wrong with a store. Wherever a write throws, nothing of its commit is left; but for `unresolved`, which says that
-/// the commit is there and a resolver failed afterwards.
+/// The errors of a store. A write that throws leaves nothing of its commit, except with
+/// `unresolved`: the commit is then made, and a resolver failed afterwards.
 public enum StoreError: Error, Sendable, Equatable {
   /// There is no such record, or it is deleted.
   case notFound(model: String, key: String)
-  /// There is a record with that key.
+  /// A record with that key exists already.
   case alreadyExists(model: String, key: String)
-  /// A field takes no such value, or the key as a whole is none: `field` is nil then. `value` is JSON text, cut if it is long;
-  /// `rule` says in words what a value is like. `key` is nil where it is not known yet.
+  /// The field does not allow the value, or the key as a whole is invalid: then `field` is nil. The
+  /// `value` is JSON text, cut if long. The `rule` is in words. The `key` is nil if it is not
+  /// known.
   case invalid(model: String, key: String?, field: String?, value: String, rule: String)
   /// A required relationship would be left without a target.
   case requiredReference(model: String, key: String, relationship: String)
-  /// The delete rule of a relationship forbids it: so many records of another model still refer to this one.
+  /// A delete rule forbids the deletion: `count` records of another model refer to this one.
   case restricted(model: String, key: String, by: String, count: Int)
-  /// The record is in another state than the one that was named.
+  /// The record is at another revision than the expected one.
   case revisionMismatch(model: String, key: String, expected: String, current: String)
-  /// A stored value does not fit the Swift type of its property: null in a required column, an enum case that this
-  /// program does not know, text that is no date. Of a value that stands in no table `table` is empty, and `column` the Swift
-  /// type; of one that a statement selects by itself `table` is `a statement`, and `column` what that calls it.
+  /// A stored value does not fit its Swift type: null in a required column, an enum case unknown to
+  /// this program, text that is no date. For a value outside of tables, `table` is empty and
+  /// `column` the Swift type. For an expression, `table` is `a statement` and `column` its name
+  /// there.
   case unreadable(table: String, column: String, value: String)
-  /// The record was made by an initialiser, or decoded, and belongs to no store that could be asked.
+  /// The record was made by an initializer or decoded, and belongs to no store.
   case notFromStore(model: String)
-  /// The record was read in a commit that was not made, behind changes of that commit: what it shows was never written. Read it
-  /// again to change it.
+  /// The record was read inside a commit that failed, after changes of that commit: it shows data
+  /// that was never written. Read it again to change it.
   case notCommitted(model: String)
   /// The relationship was not among those that were loaded with the record.
   case notLoaded(model: String, relationship: String)
-  /// A required reference leads to a record that is not here: deleted elsewhere, or not received yet.
+  /// A required reference leads to a record that was deleted, or is not received yet.
   case dangling(model: String, relationship: String, target: String)
-  /// A field of a reference is a part of the record's own key, and the other record differs there.
+  /// A reference field is a part of the record's own key, and the other record differs there.
   case fixedReference(model: String, relationship: String, field: String)
   /// The store was closed.
   case closed
-  /// The transaction is used outside of the closure that it was given to. Nothing was read or written.
+  /// The transaction is used outside of its closure. Nothing was read or written.
   case ended
   /// The store was opened for reading only.
   case readOnly
-  /// What was to be written is written; but decisions that a resolver made of the conflicts that are open could not be: these
-  /// stay open. It is thrown once for each of them.
+  /// The write is complete, but a resolver's decisions on open conflicts failed: these stay open.
+  /// It is thrown once for each of them.
   case unresolved(String)
-  /// The models that were declared do not fit the node's schema, or are wrong by themselves.
+  /// The declared models do not fit the node's schema, or are invalid by themselves.
   case models(String)
-  /// Anything else, in words: what, where, and what to do next.
+  /// Any other error, in words: its object, its place, and the next step.
   case failed(String)
 }
 
 extension StoreError: CustomStringConvertible {
-  /// The error in words: what, and where. It is meant for people; programs switch over the cases.
+  /// The error in words. It is meant for people; programs switch over the cases.
   public var description: String {
     switch self {
     case .notFound(let model, let key): Explanations.text(of: .notFound(model: model, key: key))
@@ -91,7 +93,7 @@ extension StoreError: CustomStringConvertible {
 }
 
 extension StoreError {
-  /// What takes the place of a table's name in `unreadable`: no table can be called so.
+  /// The name in `unreadable` of a table for expressions: no table can have it.
   static let noTable = "a statement"
 }
 
@@ -121,7 +123,7 @@ extension StoreError {
   }
 
   init(_ error: TablesError) {
-    // SQLite has no code of its own for this.
+    // SQLite has no separate code for this.
     if case .sqlite(_, _, let message) = error, let start = message.firstRange(of: "no such table: ") {
       self = .models(
         "no model has the table \(message[start.upperBound...]): it was not among those that the store was opened with"
@@ -133,10 +135,10 @@ extension StoreError {
     }
   }
 
-  /// SQLite's code for what is wrong with a statement, and with nothing else: SQLITE_ERROR.
+  /// SQLite's code for an invalid statement, and only for that: SQLITE_ERROR.
   private static let wrongStatement: Int32 = 1
 
-  /// Any error of a body: ours in our words, others as they are.
+  /// Translates an error of a body: the library's to `StoreError`, others unchanged.
   static func translated(_ error: any Error) -> any Error {
     switch error {
     case let error as NodeError: StoreError(error)

@@ -6,7 +6,7 @@ package struct Timestamp: Hashable, Comparable, Sendable {
 
   package init(rawValue: UInt64) { self.rawValue = rawValue }
 
-  /// `milliseconds` beyond 48 bits are cut to the highest time there is.
+  /// `milliseconds` beyond 48 bits become the latest time.
   package init(milliseconds: UInt64, counter: UInt16 = 0) {
     rawValue = min(milliseconds, Self.latestMilliseconds) << 16 | UInt64(counter)
   }
@@ -20,7 +20,7 @@ package struct Timestamp: Hashable, Comparable, Sendable {
   package var milliseconds: UInt64 { rawValue >> 16 }
   package var counter: UInt16 { UInt16(truncatingIfNeeded: rawValue) }
 
-  /// One counter tick later; a full counter carries into the milliseconds. The very last timestamp stays.
+  /// One counter tick later, carrying into the milliseconds. The last timestamp stays.
   package var tick: Timestamp { rawValue == .max ? self : Timestamp(rawValue: rawValue + 1) }
 }
 
@@ -35,7 +35,7 @@ package struct SystemClock: Clock {
   package func milliseconds() -> UInt64 { UInt64(max(0, Date().timeIntervalSince1970 * 1000)) }
 }
 
-/// Where random ids come from.
+/// The source of random ids.
 package protocol RandomSource: Sendable {
   func next() -> UInt64
 }
@@ -48,18 +48,18 @@ package struct SystemRandomSource: RandomSource {
   }
 }
 
-/// Gives the timestamps of local events.
+/// Issues the timestamps of local events.
 ///
-/// Each is higher than all before it and, as far as a sane clock allows, than all that were seen in events
-/// of others: `max(wall, min(highest, wall + 60 s))` and one tick. So a clock that is far ahead, a peer's or this
-/// node's own of an hour ago, does not drag this node along; the rule is Kulkarni et al., "Logical Physical Clocks"
-/// (2014), with a bound. What follows from what is said by contexts and versions: of the timestamps they need
-/// only that each is above those of its own context, which `floor` sees to whatever the clock does.
+/// Each is higher than all earlier ones. Within a bound, it is also higher than the observed
+/// timestamps of other nodes: `max(wall, min(highest, wall + 60 s))` and one tick. So a clock that
+/// is far ahead, of a peer or of this node an hour ago, does not move this node's time. The rule is
+/// that of Kulkarni et al., "Logical Physical Clocks" (2014), with a bound. Causality relies on
+/// contexts and versions. They need only timestamps above those of the context: see `floor`.
 package struct HybridClock: Sendable {
-  /// How far beyond the wall clock timestamps of before may pull this node, in milliseconds.
+  /// How far earlier timestamps may move this node ahead of the wall clock, in milliseconds.
   package static let tolerance: UInt64 = 60_000
 
-  /// The highest timestamp that was given or observed; imported ones are neither.
+  /// The highest issued or observed timestamp, without imported ones.
   package private(set) var highest = Timestamp.zero
   private var last = Timestamp.zero
 
@@ -67,34 +67,34 @@ package struct HybridClock: Sendable {
 
   package mutating func observe(_ timestamp: Timestamp) { highest = max(highest, timestamp) }
 
-  /// The next local timestamp. `floor`: the highest timestamp of the event's context; being above it does not
-  /// move the clock.
+  /// The next local timestamp. `floor`, which does not move the clock: the highest timestamp of the
+  /// event's context.
   package mutating func now(wall: UInt64, above floor: Timestamp = .zero) -> Timestamp {
     let ceiling = Timestamp(milliseconds: Self.limit(wall))
     var next = max(Timestamp(milliseconds: wall), min(highest.tick, ceiling))
-    // Where the ceiling holds the clock, what is given in one moment still differs.
+    // At the ceiling, timestamps of one moment must differ.
     if next <= last, last.milliseconds <= ceiling.milliseconds { next = last.tick }
     last = next
     highest = max(highest, next)
     return max(next, floor.tick)
   }
 
-  /// Traps if a timestamp was given that the clock does not know of. For tests.
+  /// Traps if the clock lacks an issued timestamp. For tests.
   package func checkInvariants() { precondition(last <= highest, "what was given is known") }
 
-  /// By how many milliseconds timestamps of before lie beyond what this clock accepts; nil if none does. Then this
-  /// clock is, or another was, wrong.
+  /// How many milliseconds earlier timestamps are ahead of the wall clock, if that is beyond the
+  /// tolerance; otherwise nil. Then this clock is wrong, or another one was.
   package func lag(wall: UInt64) -> UInt64? {
     highest.milliseconds > Self.limit(wall) ? highest.milliseconds - wall : nil
   }
 
-  /// The latest time that is accepted, in milliseconds.
+  /// The latest accepted time, in milliseconds.
   private static func limit(_ wall: UInt64) -> UInt64 {
     min(wall, Timestamp.latestMilliseconds - tolerance) + tolerance
   }
 
-  /// The timestamp of an imported event: the given time, unless it lies too far ahead (nil then: use
-  /// `now`); raised above `floor` by one tick where it is not above it. Never moves the clock.
+  /// The timestamp of an imported event: the given time, at least one tick above `floor`. nil if
+  /// the time is too far ahead: use `now`. Never moves the clock.
   package static func imported(
     milliseconds: UInt64, wall: UInt64, above floor: Timestamp
   ) -> Timestamp? {

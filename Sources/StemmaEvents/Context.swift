@@ -1,6 +1,6 @@
-/// The version vector of a record that a writer had read: for each origin, the highest sequence of that
-/// record's events that it knew. Because every node holds a prefix of each stream, `origin → n` covers all of
-/// that origin's events of the record up to `n`.
+/// The causal context of an event: what its writer had read of the record. For each origin, the
+/// highest sequence of the record's events. Every node has a prefix of each stream, so `origin → n`
+/// covers all of the origin's events of the record up to `n`.
 package struct Context: Hashable, Sendable {
   package struct Entry: Hashable, Sendable {
     package let origin: Origin
@@ -19,8 +19,7 @@ package struct Context: Hashable, Sendable {
 
   package init() { entries = [] }
 
-  /// Nil unless the entries are sorted by origin without repetition, and no sequence is 0: what the wire
-  /// must look like.
+  /// nil unless the entries are sorted by origin, without repetition or sequence 0.
   package init?(canonical entries: [Entry]) {
     for (index, entry) in entries.enumerated() {
       if entry.sequence == .zero { return nil }
@@ -29,10 +28,10 @@ package struct Context: Hashable, Sendable {
     self.entries = entries
   }
 
-  /// Takes entries that were checked when they were read.
+  /// Accepts entries that were verified when they were read.
   package init(trusted entries: [Entry]) { self.entries = entries }
 
-  package init(_ dots: Dot...) {
+  package init(_ dots: EventID...) {
     self.init()
     for dot in dots { insert(dot) }
   }
@@ -44,14 +43,14 @@ package struct Context: Hashable, Sendable {
     return .zero
   }
 
-  package func covers(_ dot: Dot) -> Bool { self[dot.origin] >= dot.sequence }
+  package func covers(_ dot: EventID) -> Bool { self[dot.origin] >= dot.sequence }
 
   package func covers(_ other: Context) -> Bool {
     other.entries.allSatisfy { self[$0.origin] >= $0.sequence }
   }
 
-  /// Raises the entry of the dot's origin to its sequence, if it is lower.
-  package mutating func insert(_ dot: Dot) {
+  /// Raises the entry of the event id's origin to its sequence, if it is lower.
+  package mutating func insert(_ dot: EventID) {
     var index = 0
     while index < entries.count, entries[index].origin < dot.origin { index += 1 }
     if index < entries.count, entries[index].origin == dot.origin {
@@ -61,7 +60,7 @@ package struct Context: Hashable, Sendable {
     }
   }
 
-  /// Traps if the entries are not in the one form that they have on the wire. For tests and the suites.
+  /// Traps if the entries are not in their canonical form. For tests and the suites.
   package func checkInvariants() {
     precondition(entries.allSatisfy { $0.sequence > .zero }, "what is covered was written")
     for (a, b) in zip(entries, entries.dropFirst()) {
@@ -70,6 +69,6 @@ package struct Context: Hashable, Sendable {
   }
 
   package mutating func formUnion(_ other: Context) {
-    for entry in other.entries { insert(Dot(entry.origin, entry.sequence)) }
+    for entry in other.entries { insert(EventID(entry.origin, entry.sequence)) }
   }
 }

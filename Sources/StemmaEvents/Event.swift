@@ -1,4 +1,4 @@
-/// What an event does to its record. The raw values stand in the log.
+/// The effect of an event on its record. The raw values are stored in the log.
 package enum Operation: UInt8, Sendable, CaseIterable {
   case create = 0
   case update = 1
@@ -28,23 +28,23 @@ package struct Event: Hashable, Sendable {
   package var operation: Operation
   /// For `link` and `unlink`: the relationship's name.
   package var relationship: String?
-  /// Only what changed. Sorted by the bytes of the field's name, each field once. A `resolve` of existence
-  /// assigns `Event.existenceField`, as true; a `delete` that decides a conflict does so, too, as false.
+  /// The changed fields only, each once, sorted by the bytes of their names. To decide about
+  /// existence, a `resolve` assigns true to `Event.existenceField`, and a `delete` assigns false.
   package var assignments: [Assignment]
-  package var dot: Dot
+  package var dot: EventID
   package var context: Context
   package var version: Version
   package var timestamp: Timestamp
   package var commit: CommitID
-  /// The event that made this one, for example the delete that cascaded: its partition and dot.
+  /// The event that caused this one, such as a delete that cascaded: its partition and id.
   package var cause: EventName?
 
-  /// The pseudo field by which an event decides whether the record exists. No schema can declare it:
-  /// names that begin with `_` are refused.
+  /// The pseudo field by which an event decides whether the record exists. No schema can declare
+  /// it, because schemas reject names that begin with `_`.
   package static let existenceField = "_exists"
 
-  /// Whether somebody decided a conflict by it. That a record goes is decided by a `delete`, which merges like any other
-  /// (`resolve` says that the record exists) and is told from an ordinary one by what it assigns.
+  /// Whether the event decides a conflict. `resolve` decides that the record exists. A `delete`
+  /// that decides the opposite merges like any other; its assignment of existence distinguishes it.
   package var isDecision: Bool {
     operation == .resolve
       || operation == .delete
@@ -53,7 +53,7 @@ package struct Event: Hashable, Sendable {
 
   package init(
     partition: Partition, model: String, key: Key, operation: Operation, relationship: String? = nil,
-    assignments: [Assignment] = [], dot: Dot, context: Context = .empty, version: Version,
+    assignments: [Assignment] = [], dot: EventID, context: Context = .empty, version: Version,
     timestamp: Timestamp, commit: CommitID, cause: EventName? = nil
   ) {
     self.partition = partition
@@ -72,16 +72,16 @@ package struct Event: Hashable, Sendable {
 
   package var name: EventName { EventName(partition: partition, dot: dot) }
 
-  /// Of the name alone: events of one name are hardly ever different, and values may be long.
+  /// Hashes only the name: different events hardly ever share one, and values may be long.
   package func hash(into hasher: inout Hasher) { hasher.combine(name) }
 }
 
-/// The name of an event anywhere: a dot and the partition in which it counts.
+/// The global name of an event: its partition, and its id in that partition.
 package struct EventName: Hashable, Sendable {
   package var partition: Partition
-  package var dot: Dot
+  package var dot: EventID
 
-  package init(partition: Partition, dot: Dot) {
+  package init(partition: Partition, dot: EventID) {
     self.partition = partition
     self.dot = dot
   }
@@ -89,7 +89,7 @@ package struct EventName: Hashable, Sendable {
   package init(_ event: Event) { self.init(partition: event.partition, dot: event.dot) }
 }
 
-/// An event and when this node came to hold it.
+/// An event and its log position in this node.
 package struct StoredEvent: Hashable, Sendable {
   package var event: Event
   package var position: Position

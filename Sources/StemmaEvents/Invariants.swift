@@ -1,4 +1,4 @@
-/// Always true, or `check` traps: for `assert`, which evaluates it in debug builds only.
+/// Returns true, or `check` traps. For `assert`, which evaluates it in debug builds only.
 ///
 ///     assert(holds(checkInvariants))
 package func holds(_ check: () -> Void) -> Bool {

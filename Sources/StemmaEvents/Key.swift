@@ -17,7 +17,7 @@ package enum KeyPart: Sendable, Hashable {
     }
   }
 
-  /// Nil for null and JSON, which no key can hold.
+  /// nil for null and JSON, which cannot be in keys.
   package init?(_ value: Value) {
     switch value {
     case .string(let x): self = .string(x)
@@ -28,7 +28,7 @@ package enum KeyPart: Sendable, Hashable {
     }
   }
 
-  /// The text that stands in partition names: the string itself, decimal digits, `true` or `false`.
+  /// The text in partition names: the string itself, decimal digits, `true` or `false`.
   package var text: String {
     switch self {
     case .string(let x): x
@@ -41,8 +41,8 @@ package enum KeyPart: Sendable, Hashable {
 
 /// A record's primary key: an ordered tuple of typed values, held in its encoded form.
 ///
-/// The encoding is injective, and the order of its bytes is the order of the keys, part by part, as SQLite
-/// orders the columns of a primary key (after FoundationDB's tuple layer, whose specification this follows):
+/// The encoding is injective. Its bytes have the order of the keys, part by part, as SQLite sorts a
+/// composite primary key. It follows FoundationDB's tuple layer:
 ///
 ///     string   02, UTF-8 with each 00 as 00 FF, 00
 ///     integer  14 ± n, then n bytes big-endian; n the least that holds the magnitude,
@@ -60,8 +60,7 @@ package struct Key: Hashable, Comparable, Sendable {
 
   package init(_ parts: KeyPart...) { self.init(parts) }
 
-  /// Takes bytes from outside. Throws if they are not the one encoding of some key of one part or more, or
-  /// are longer than `Limits.key`.
+  /// Accepts untrusted bytes. Throws unless they encode a non-empty key within `Limits.key`.
   package init(encoded bytes: [UInt8]) throws(EventsError) {
     guard bytes.count <= Limits.key else { throw .malformed("key", "\(bytes.count) bytes") }
     guard !bytes.isEmpty else { throw .malformed("key", "no part") }
@@ -70,15 +69,18 @@ package struct Key: Hashable, Comparable, Sendable {
     while index < bytes.count { _ = try Self.decodePart(bytes, &index) }
   }
 
-  /// Takes bytes that were checked when they were written or received.
+  /// Accepts bytes that were verified when they were written or received.
   package init(trusted bytes: [UInt8]) { self.bytes = bytes }
 
-  /// The bytes at once: hashing them one by one costs ten times as much.
+  /// Hashes all bytes at once: one by one costs ten times as much.
   package func hash(into hasher: inout Hasher) { bytes.withUnsafeBytes { hasher.combine(bytes: $0) } }
+
+  /// Compares all bytes at once.
+  package static func == (a: Key, b: Key) -> Bool { a.bytes.isSame(as: b.bytes) }
 
   package static func < (a: Key, b: Key) -> Bool { a.bytes.lexicographicallyPrecedes(b.bytes) }
 
-  /// The parts. Traps on a key that was made with `init(trusted:)` from bytes that no key has.
+  /// The parts. Traps on a key from `init(trusted:)` with invalid bytes.
   package var parts: [KeyPart] {
     var parts: [KeyPart] = []
     var index = 0
@@ -94,9 +96,11 @@ package struct Key: Hashable, Comparable, Sendable {
     switch part {
     case .string(let text):
       bytes.append(0x02)
-      for byte in text.utf8 {
-        bytes.append(byte)
-        if byte == 0 { bytes.append(0xFF) }
+      let start = bytes.count
+      bytes.append(contentsOf: text.utf8)
+      if bytes[start...].contains(0) {
+        let escaped = bytes[start...].flatMap { (byte) -> [UInt8] in byte == 0 ? [0, 0xFF] : [byte] }
+        bytes.replaceSubrange(start..., with: escaped)
       }
       bytes.append(0)
     case .int(let number):
@@ -119,7 +123,7 @@ package struct Key: Hashable, Comparable, Sendable {
     }
   }
 
-  /// Where the text of a string part that begins at `index` stands, if it stands there as it is: the byte behind it ends the part.
+  /// The text of the string part at `index`, if it has no escape; the byte behind it ends the part.
   static func plainText(_ bytes: [UInt8], at index: Int) -> Range<Int>? {
     guard bytes[index] == 0x02, let end = bytes[(index + 1)...].firstIndex(of: 0),
       end + 1 == bytes.count || bytes[end + 1] != 0xFF

@@ -1,6 +1,6 @@
-/// Every limit on data that this module reads or writes. Sizes in bytes.
+/// Every limit on the data of this module. Sizes in bytes.
 package enum Limits {
-  /// The highest sequence, version and commit number that is taken from outside: 2^53 - 1. Leaves room for
+  /// The highest accepted sequence, version and commit number: 2^53 - 1. It leaves room for
   /// arithmetic without overflow, and JSON readers keep such numbers exact.
   package static let highestNumber: UInt64 = (1 << 53) - 1
   /// Longest encoded key.
@@ -19,7 +19,7 @@ package enum Limits {
   package static let blockStream = 256 << 20
   /// Events of one block.
   package static let blockEvents = 1 << 24
-  /// How much larger than its stored form a deflated stream may claim to be. Deflate itself cannot exceed
-  /// 1032 (RFC 1951's longest match of 258 bytes in two bits).
+  /// The maximum ratio of raw to stored bytes of a deflated stream. Deflate itself cannot exceed
+  /// 1032 (RFC 1951: matches of 258 bytes in two bits).
   package static let inflationRatio = 1032
 }

@@ -16,7 +16,7 @@ package struct Origin: Hashable, Comparable, Sendable, CustomStringConvertible {
   }
 }
 
-/// The number of an event in its stream: 1, 2, 3 … without a hole. 0 stands for "none yet".
+/// The number of an event in its stream: 1, 2, 3 … without a gap. 0 means none yet.
 package struct Sequence: Hashable, Comparable, Sendable, CustomStringConvertible {
   package let rawValue: UInt64
 
@@ -26,8 +26,7 @@ package struct Sequence: Hashable, Comparable, Sendable, CustomStringConvertible
   package static func < (a: Sequence, b: Sequence) -> Bool { a.rawValue < b.rawValue }
   package var description: String { String(rawValue) }
 
-  /// The next number. Traps at 2^64, which no writer reaches; numbers from outside are limited to
-  /// `Limits.highestNumber` when they are decoded.
+  /// The next number. Traps at 2^64. Decoders limit numbers to `Limits.highestNumber`.
   package var next: Sequence { Sequence(rawValue + 1) }
 }
 
@@ -43,8 +42,8 @@ package struct Version: Hashable, Comparable, Sendable, CustomStringConvertible 
   package var next: Version { Version(rawValue + 1) }
 }
 
-/// The name of an event inside of its partition.
-package struct Dot: Hashable, Comparable, Sendable, CustomStringConvertible {
+/// The id of an event in its partition: its origin, and its sequence.
+package struct EventID: Hashable, Comparable, Sendable, CustomStringConvertible {
   package let origin: Origin
   package let sequence: Sequence
 
@@ -53,28 +52,42 @@ package struct Dot: Hashable, Comparable, Sendable, CustomStringConvertible {
     self.sequence = sequence
   }
 
-  package static func < (a: Dot, b: Dot) -> Bool {
+  package static func < (a: EventID, b: EventID) -> Bool {
     (a.origin, a.sequence) < (b.origin, b.sequence)
   }
   package var description: String { "\(origin):\(sequence)" }
 }
 
-/// The order in which this node came to hold its events: which file, and the place in its arrival order.
-/// Local to one node; later events have higher positions.
+/// A log position: one number for each event, from 1, in the order of arrival in this node.
+/// Positions can have gaps, and are never reused. Later events have higher positions.
 package struct Position: Hashable, Comparable, Sendable, CustomStringConvertible {
-  package let file: UInt64
-  package let index: UInt64
+  package let rawValue: UInt64
 
-  package init(file: UInt64, index: UInt64) {
-    self.file = file
-    self.index = index
+  package init(_ rawValue: UInt64) { self.rawValue = rawValue }
+
+  /// The position of the first event of a log.
+  package static let first = Position(1)
+  /// A position behind every event.
+  package static let end = Position(.max)
+
+  /// The position `count` later, at most `end`.
+  package func advanced(by count: UInt64) -> Position {
+    let (sum, overflow) = rawValue.addingReportingOverflow(count)
+    return overflow ? .end : Position(sum)
   }
 
-  package static func < (a: Position, b: Position) -> Bool { (a.file, a.index) < (b.file, b.index) }
-  package var description: String { "\(file).\(index)" }
+  package var next: Position { advanced(by: 1) }
+
+  /// The number of positions from another one to this one; 0 if this one is not later.
+  package func distance(from other: Position) -> UInt64 {
+    rawValue > other.rawValue ? rawValue - other.rawValue : 0
+  }
+
+  package static func < (a: Position, b: Position) -> Bool { a.rawValue < b.rawValue }
+  package var description: String { String(rawValue) }
 }
 
-/// Names the events that were appended together: the writer's origin, and its count of commits.
+/// Identifies the events of one commit: the writer's origin, and its count of commits.
 package struct CommitID: Hashable, Comparable, Sendable, CustomStringConvertible {
   package let origin: Origin
   package let number: UInt64
@@ -88,7 +101,7 @@ package struct CommitID: Hashable, Comparable, Sendable, CustomStringConvertible
   package var description: String { "\(origin).\(number)" }
 }
 
-/// Who made a commit, why, and from what.
+/// Author, message and source of a commit.
 package struct CommitNote: Hashable, Sendable {
   package var by: String?
   package var note: String?

@@ -1,11 +1,11 @@
 import StemmaSchema
 
-/// The unit of filtering, sequencing and authorisation: `field=value` of the leading part of a composite key
-/// (several: `a=1,b=2`), or the model's name. Compared as bytes.
+/// The unit of filtering, sequencing and authorization: `field=value` of the leading part of a
+/// composite key (several: `a=1,b=2`), or the model's name. Compared as bytes.
 package struct Partition: Hashable, Comparable, Sendable, CustomStringConvertible {
   package let bytes: [UInt8]
 
-  /// The partition of a record, which its key fixes for ever.
+  /// The partition of a record. Its key fixes it permanently.
   package init(model: Model, key: Key) {
     if let only = Partition(of: model) {
       self = only
@@ -18,7 +18,7 @@ package struct Partition: Hashable, Comparable, Sendable, CustomStringConvertibl
       if depth > 0 { bytes.append(UInt8(ascii: ",")) }
       bytes.append(contentsOf: model.fields[model.keyFields[depth]].storedName.utf8)
       bytes.append(UInt8(ascii: "="))
-      // The bytes of a key were checked when it was written or came in.
+      // The bytes of a key were verified when it was written or received.
       if let text = Key.plainText(key.bytes, at: index) {
         Self.escape(key.bytes[text], into: &bytes)
         index = text.upperBound + 1
@@ -31,13 +31,13 @@ package struct Partition: Hashable, Comparable, Sendable, CustomStringConvertibl
     self.bytes = bytes
   }
 
-  /// The partition that all records of a model share; nil if their keys tell.
+  /// The partition that all records of a model share; nil if their keys determine it.
   package init?(of model: Model) {
     guard model.partitionDepth == 0 else { return nil }
     bytes = Array(model.storedName.utf8)
   }
 
-  /// Takes a name from outside. Throws unless it is UTF-8 of 1 to `Limits.partition` bytes.
+  /// Accepts an untrusted name. Throws unless it is UTF-8 of 1 to `Limits.partition` bytes.
   package init(validating bytes: [UInt8]) throws(EventsError) {
     guard (1...Limits.partition).contains(bytes.count) else {
       throw .malformed("partition", "\(bytes.count) bytes")
@@ -46,17 +46,20 @@ package struct Partition: Hashable, Comparable, Sendable, CustomStringConvertibl
     self.bytes = bytes
   }
 
-  /// A partition name as a person writes it; not escaped any further.
+  /// A partition name as a person writes it, without further escaping.
   package init(_ text: String) { bytes = Array(text.utf8) }
 
-  /// The bytes at once: hashing them one by one costs ten times as much.
+  /// Hashes all bytes at once: one by one costs ten times as much.
   package func hash(into hasher: inout Hasher) { bytes.withUnsafeBytes { hasher.combine(bytes: $0) } }
+
+  /// Compares all bytes at once.
+  package static func == (a: Partition, b: Partition) -> Bool { a.bytes.isSame(as: b.bytes) }
 
   package static func < (a: Partition, b: Partition) -> Bool { a.bytes.lexicographicallyPrecedes(b.bytes) }
 
   package var description: String { String(decoding: bytes, as: UTF8.self) }
 
-  /// Whether a byte has a meaning in partition names and patterns, and is percent-escaped in values.
+  /// Whether a byte is special in partition names and patterns, and percent-escaped in values.
   package static func isSpecial(_ byte: UInt8) -> Bool {
     switch byte {
     case UInt8(ascii: "%"), UInt8(ascii: ","), UInt8(ascii: "="), UInt8(ascii: "*"), UInt8(ascii: "?"),

@@ -1,5 +1,5 @@
-/// The first 16 bytes of every log file, the same in every version for ever, so that a newer file is told
-/// from a damaged one:
+/// The first 16 bytes of every log file. All format versions share this layout, so a reader can
+/// distinguish a newer file from a damaged one:
 ///
 ///     0   8  magic: what kind of file this is
 ///     8   1  format version
@@ -11,15 +11,16 @@ enum FilePreamble {
   static let journal: [UInt8] = Array("STEMMA-J".utf8)
   static let segment: [UInt8] = Array("STEMMA-S".utf8)
   static let watermark: [UInt8] = Array("STEMMA-W".utf8)
+  static let manifest: [UInt8] = Array("STEMMA-M".utf8)
 
   /// The version that is written, and the highest that is read.
-  static let version: UInt8 = 1
+  static let version: UInt8 = 2
 
   static func encode(_ magic: [UInt8], into bytes: inout [UInt8]) {
     let start = bytes.count
     bytes += magic
     bytes += [version, 0, 0, 0]
-    bytes.put(bytes.crc32c(start..<start + 12))
+    bytes.appendFixed(bytes.crc32c(start..<start + 12))
   }
 
   /// Throws `.damaged` at offset 0 of `path`, or `.newerFormat`.
@@ -27,14 +28,11 @@ enum FilePreamble {
   {
     do throws(Flaw) {
       guard !bytes.isEmpty else { throw .empty }
-      var reader = FieldReader(bytes)
-      guard try reader.raw(8) == magic else { throw .notThisFormat }
-      let version = try reader.uint8()
-      try reader.zeros(3, "preamble")
-      let expected = try reader.uint32()
-      let found = bytes.crc32c(0..<12)
-      guard expected == found else { throw .checksum(expected: expected, found: found) }
-      guard version > 0 else { throw .malformed("version") }
+      guard bytes.count >= size else { throw .cutShort(expected: UInt64(size), found: UInt64(bytes.count)) }
+      guard bytes.starts(with: magic) else { throw .notThisFormat }
+      guard bytes[9..<12].allSatisfy({ $0 == 0 }) else { throw .malformed("preamble") }
+      try bytes.checkCRC(at: 12)
+      guard bytes[8] >= version else { throw .malformed("version") }
     } catch {
       throw .damaged(path: path, offset: offset, error)
     }

@@ -1,7 +1,7 @@
+import StemmaEvents
 import Dispatch
-import Synchronization
 
-/// Hands values from the thread that makes them to the thread that uses them, a few ahead.
+/// Hands values from a producer thread to a consumer thread, a few in advance.
 package final class Handoff<Element: Sendable>: Sendable {
   private struct State {
     var items: [Element] = []
@@ -13,21 +13,21 @@ package final class Handoff<Element: Sendable>: Sendable {
   private let free = DispatchSemaphore(value: 0)
   private let filled = DispatchSemaphore(value: 0)
 
-  /// `ahead`: how many values wait at most.
+  /// `ahead`: how many values can wait.
   package init(ahead: Int) {
     limit = ahead
-    // Dispatch traps on a semaphore that is released below the value that it was made with.
+    // Dispatch traps if a semaphore is released below its initial value.
     for _ in 0..<ahead { free.signal() }
   }
 
-  /// Waits for room. False if nobody wants any more.
+  /// Waits for room. Returns false after `cancel`.
   package func put(_ item: Element) -> Bool {
     free.wait()
     let isWanted = state.withLock { state in
       if !state.isCancelled { state.items.append(item) }
       return !state.isCancelled
     }
-    // The next one finds that out as well.
+    // After `cancel`, wakes the next waiting `put`.
     if isWanted { filled.signal() } else { free.signal() }
     return isWanted
   }
@@ -55,7 +55,7 @@ package final class Handoff<Element: Sendable>: Sendable {
     return nil
   }
 
-  /// Waits for the next value, and gives it with all that wait behind it.
+  /// Waits for the next value. Returns it with all values that wait behind it.
   package func takeAll() -> [Element] {
     var items = [take()]
     while filled.wait(timeout: .now()) == .success {
@@ -67,7 +67,7 @@ package final class Handoff<Element: Sendable>: Sendable {
     return items
   }
 
-  /// Says that no more is taken: whoever waits in `put` returns, and so does every later `put`.
+  /// Ends the handoff: waiting and later calls of `put` return false.
   package func cancel() {
     state.withLock { state in
       state.isCancelled = true
@@ -76,10 +76,10 @@ package final class Handoff<Element: Sendable>: Sendable {
     free.signal()
   }
 
-  /// Traps if more wait than may, or some wait for nobody. For tests, on any thread.
+  /// Traps if more values wait than `limit`, or any after `cancel`. For tests, on any thread.
   package func checkInvariants() {
     state.withLock { state in
-      precondition(state.items.count <= limit, "whoever puts waits for room")
+      precondition(state.items.count <= limit, "a producer waits for room")
       precondition(!state.isCancelled || state.items.isEmpty, "nothing waits for one who takes no more")
     }
   }

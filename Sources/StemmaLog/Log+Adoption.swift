@@ -1,10 +1,9 @@
 import StemmaEvents
 
-/// Events that another node made or relayed, verified and new here, in the order in which the sender came to
-/// hold them.
+/// Verified events from another node that are new here, in the order in which the sender got them.
 package struct AdoptedEvents: Sendable {
   package var events: [Event]
-  /// Of the commits of these events.
+  /// Author and message of each commit.
   package var notes: [CommitID: CommitNote]
 
   package init(_ events: [Event], notes: [CommitID: CommitNote] = [:]) {
@@ -30,7 +29,7 @@ extension AdoptedEvents {
   fileprivate func checkRuns() throws(LogError) {
     var last: [EventName: Sequence] = [:]
     for event in events {
-      let stream = EventName(partition: event.partition, dot: Dot(event.dot.origin, .zero))
+      let stream = EventName(partition: event.partition, dot: EventID(event.dot.origin, .zero))
       if let before = last[stream], before.next != event.dot.sequence {
         throw .hole(
           partition: event.partition, origin: event.dot.origin, expected: before.next,
@@ -42,13 +41,12 @@ extension AdoptedEvents {
 }
 
 extension Log {
-  /// Stores the events of a shipment, durable on return: many as a segment of their own, few as one frame of
-  /// the journal. All of them or none. Returns the position of the first; the others follow.
+  /// Stores the events of a shipment, all or none, durable on return. Many events become a segment,
+  /// few become one frame of the journal. Returns the position of the first; the others follow.
   ///
-  /// A segment begins only when the journal before it is closed, so that positions rise in the order in which
-  /// events became visible. The caller has compared the events with what the log holds, under the lock.
-  /// Throws `.hole` if the events of a stream are no run (nothing was written), and what `append`, `sync` and
-  /// `seal` throw.
+  /// The journal is sealed before a segment is added, so positions rise in the order in which
+  /// events became visible. The caller has compared the events with the log, under the lock. Throws
+  /// `.hole` with nothing written, or the errors of `append`, `sync` and `seal`.
   package func adopt(_ adopted: AdoptedEvents) throws(LogError) -> Position {
     try checkWritable()
     try adopted.checkRuns()
@@ -68,17 +66,16 @@ extension Log {
     }
   }
 
-  /// Whether contents of this size become a segment of their own when they are adopted: in a log that is whole,
-  /// from an eighth of a segment on. Smaller ones would each cost a footer at every pull.
+  /// Whether contents of this size are adopted as a segment: from an eighth of a segment on, if the
+  /// log is not damaged. Smaller segments would each cost a footer at every pull.
   package func adoptsAsSegment(rawBytes: UInt64) -> Bool {
     rawBytes >= UInt64(options.segmentSize / 8) && recovery.damage.isEmpty
   }
 
-  /// Stores the contents of a segment of another log as they are, durable on return. Positions are the file's and
-  /// the events' arrivals there. Returns the position that precedes them all.
+  /// Stores another log's sealed contents unchanged, durable on return. Returns their base.
   ///
-  /// The caller has compared every event, and what the index says, with what the log holds, under the lock; and
-  /// has asked `adoptsAsSegment`. Throws what `seal` does.
+  /// The caller has compared every event and the index with the log, under the lock, and has called
+  /// `adoptsAsSegment`. Throws the errors of `seal`.
   package func adopt(_ contents: SealedContents) throws(LogError) -> Position {
     try checkWritable()
     return try adoptSegment { (header, file) throws(LogError) in try contents.write(header, to: file) }
@@ -89,20 +86,24 @@ extension Log {
   ) throws(LogError) -> Position {
     try seal()
     guard let open = journals.last else { throw .noLog(path: directory) }
-    // The journal is empty: its number goes to the segment, which wins over it from the rename on.
-    let header = SegmentHeader(
-      log: id, number: open.number, place: open.number, predecessor: try lastDigest())
-    let path = LogFileName.segment(open.number, in: directory)
-    let trailer = try install(path) { (file) throws(LogError) in try write(header, file) }
-    // From here on the segment counts. An error leaves a log that must be opened again to be written to.
+    // The journal is empty: the segment takes its positions, and another journal follows.
+    let header = SegmentHeader(log: id, number: manifest.nextSegment, base: open.base)
+    let trailer = try makeFile(path(.segment(header.number))) { (file) throws(LogError) in
+      try write(header, file)
+    }
+    let entry = SegmentEntry(header, trailer)
+    // From here on the segment counts. After an error, the log must be opened again for writes.
+    try replaceManifest { manifest in
+      manifest.list(entry)
+      manifest.firstJournal = open.number + 1
+      manifest.start = LogToken(position: entry.past, chain: trailer.chain)
+      manifest.obsolete = [ObsoleteFile(name: .journal(open.number))]
+    }
     try poisoning { () throws(LogError) in
       appended = [:]
-      listing.headers[header.number] = header
       journals.removeLast()
-      try fileSystem.remove(open.path)
-      let end = Position(file: header.place, index: trailer.end)
-      try makeJournal(after: LogToken(position: end, chain: trailer.chain))
+      try makeJournal(number: manifest.firstJournal, after: manifest.start)
     }
-    return Position(file: header.place, index: 0)
+    return header.base
   }
 }

@@ -1,26 +1,42 @@
 import StemmaEvents
 
-/// Events that are appended together, and who made them and why.
+/// Events that are appended together, with their author and message.
 package struct Commit: Sendable {
   package var events: [Event]
   package var note: CommitNote
+  /// The digest of each event, if the caller has computed them; otherwise empty.
+  package var digests: [StreamHash]
 
-  package init(_ events: [Event], note: CommitNote = CommitNote()) {
+  package init(_ events: [Event], note: CommitNote = CommitNote(), digests: [StreamHash] = []) {
     self.events = events
     self.note = note
+    self.digests = digests
+  }
+}
+
+/// All events of one journal, as this process appended them. Its segment can be made from them
+/// without reading and decoding the journal.
+struct AppendedEvents: Sendable {
+  let journal: UInt64
+  var contents = NumberedEvents()
+
+  /// Traps unless they are the first events of a journal.
+  func checkInvariants() {
+    contents.checkInvariants()
+    precondition(contents.events.last.map { $0.arrival + 1 == UInt64(contents.events.count) } ?? true)
   }
 }
 
 extension Log {
-  /// Appends commits, one frame for each, all in one write. Not durable before `sync`. Returns the position of
-  /// each one's first event; its others follow. A commit without events leaves nothing behind.
+  /// Appends commits, one frame for each, in one write. They are durable after `sync`. Returns the
+  /// position of each commit's first event. A commit without events writes nothing.
   ///
-  /// - Parameter sharingFrames: small commits that follow each other share a frame: one block of sixteen events costs
-  ///   a fraction of sixteen of one, in time and in bytes.
+  /// - Parameter sharingFrames: consecutive small commits share a frame. A block of sixteen events
+  ///   costs a fraction of sixteen blocks, in time and in bytes.
   ///
-  /// Throws `.overLimit` or `.hole` with nothing written, `.readOnly`, `.poisoned`, `.damaged`, or `.system`; after the
-  /// last, nothing of this call is in the log: if that cannot be made sure, the log is poisoned. `.hole`: an event does
-  /// not follow the last one of its stream. Of streams that this instance has not appended to yet, the caller knows.
+  /// Throws `.overLimit` or `.hole` with nothing written, `.readOnly`, `.poisoned` or `.system`.
+  /// After `.system`, the log has no event of this call, or is poisoned. `.hole`: an event does not
+  /// follow the last one of its stream. The caller checks new streams.
   @discardableResult
   package func append(_ commits: [Commit], sharingFrames: Bool = false) throws(LogError) -> [Position] {
     let first = end
@@ -31,7 +47,7 @@ extension Log {
     for commit in commits {
       let notes =
         commit.note.isEmpty ? [] : Set(commit.events.map(\.commit)).sorted().map { ($0, commit.note) }
-      positions.append(Position(file: first.file, index: first.index + count))
+      positions.append(first.advanced(by: count))
       count += UInt64(commit.events.count)
       let raw = commit.events.rawSize
       shared += raw
@@ -44,7 +60,29 @@ extension Log {
       }
     }
     try append(frames)
+    if keepsAppended { keep(commits, from: first) }
     return positions
+  }
+
+  /// Keeps the appended events if all earlier ones of the journal are kept.
+  private func keep(_ commits: [Commit], from first: Position) {
+    guard let journal = journals.last else { return }
+    var arrival = first.rawValue - journal.base.rawValue
+    if kept?.journal != journal.number {
+      kept = arrival == 0 ? AppendedEvents(journal: journal.number) : nil
+    }
+    guard kept?.contents.events.count == Int(arrival) else { return kept = nil }
+    for commit in commits {
+      guard commit.digests.count == commit.events.count else { return kept = nil }
+      for index in commit.events.indices {
+        kept?.contents.events.append(BlockEvent(arrival: arrival, event: commit.events[index]))
+        arrival += 1
+      }
+      kept?.contents.digests += commit.digests
+      if !commit.note.isEmpty {
+        for id in Set(commit.events.map(\.commit)) { kept?.contents.notes[id] = commit.note }
+      }
+    }
   }
 
   /// Appends frames.
@@ -54,8 +92,7 @@ extension Log {
     let moved = try heads(behind: groups)
     var bytes: [UInt8] = []
     var frames: [(events: Int, raw: Int, stored: Int, chain: UInt32)] = []
-    // Numbers instead of a copy of the journal: where one is held, its marks are copied before the next is added, all of
-    // them at each commit.
+    // Not a copy of the journal: with a second reference, each commit would copy all `marks`.
     let last = journals.count - 1
     let (number, size, durable) = (journals[last].number, journals[last].size, journals[last].durable)
     var chain = journals[last].chain
@@ -79,16 +116,16 @@ extension Log {
     for stream in moved { appended[stream.name] = stream.last }
   }
 
-  /// Where each stream stands behind these events. Throws `.hole` if one does not follow the last of its stream.
+  /// The last sequence of each stream after these events. Throws `.hole` if a stream has a gap.
   private func heads(
     behind groups: [(events: [Event], notes: [(CommitID, CommitNote)])]
-  ) throws(LogError) -> [(name: StreamName, last: Sequence)] {
-    var moved: [(name: StreamName, last: Sequence)] = []
-    // Where each stream stands in `moved`, if they are many: a few are compared faster than hashed.
-    var places: [StreamName: Int] = [:]
+  ) throws(LogError) -> [(name: StreamID, last: Sequence)] {
+    var moved: [(name: StreamID, last: Sequence)] = []
+    // The index of each stream in `moved`, if many: comparing a few is faster than hashing.
+    var places: [StreamID: Int] = [:]
     for (events, _) in groups {
       for index in events.indices {
-        let name = StreamName(events[index])
+        let name = StreamID(events[index])
         let sequence = events[index].dot.sequence
         let place =
           moved.count > Self.fewStreams ? places[name] : moved.firstIndex { $0.name == name }
@@ -112,9 +149,9 @@ extension Log {
 
   private static let fewStreams = 16
 
-  /// Writes frames at the end of the journal. Behind small ones it writes zeros ahead, up to half of what the
-  /// file holds: syncs that follow then find their blocks in place, and need not wait for the file system's own
-  /// journal. Groups of many events, such as those of an import, gain nothing by it, and their log would be longer.
+  /// Writes frames at the end of the journal. Behind small groups it writes zeros ahead: half of
+  /// the file's size, within limits. Later syncs then find their blocks allocated and need not wait
+  /// for the file system's journal. Large groups, such as imports, gain nothing by it.
   private func write(_ bytes: [UInt8], events: Int) throws(LogError) {
     let last = journals.count - 1
     let (file, size) = (journals[last].file, journals[last].size)
@@ -126,7 +163,7 @@ extension Log {
         journals[last].allocated = end + ahead
         return
       } catch {
-        // The disk may have room for the frames, if not for what comes after them.
+        // The disk may have room for the frames alone.
         try takeBack(file, to: size)
       }
     }
@@ -136,7 +173,7 @@ extension Log {
     }
   }
 
-  /// Space may come back: what was written of the frames goes, and appending can go on.
+  /// Truncates partly written frames, so that appending can continue once there is space.
   private func takeBack(_ file: any File, to size: UInt64) throws(LogError) {
     try poisoning { () throws(LogError) in try file.truncate(to: size) }
     journals[journals.count - 1].allocated = size
@@ -145,7 +182,7 @@ extension Log {
   private func encoded(
     _ events: [Event], _ notes: [(CommitID, CommitNote)], from first: UInt64
   ) throws(LogError) -> [UInt8] {
-    // In one access: a question to a property is a question to a copy, of some forty arrays.
+    // Passes `writer` inout: reading its properties through `self` would copy some forty arrays.
     try Self.encoded(events, notes, from: first, &writer, level: options.level)
   }
 
@@ -163,10 +200,10 @@ extension Log {
     return writer.finish()
   }
 
-  /// Makes everything that was appended durable, with one fdatasync, and then moves the watermark.
+  /// Makes all appended events durable with one fdatasync, then advances the watermark.
   ///
-  /// After an error of the sync nothing more can be appended before the log is opened again: what is on disk
-  /// is unknown, and another sync that succeeds proves nothing.
+  /// After a failed sync, the log must be opened again before more is appended: the bytes on disk
+  /// are unknown, and a repeated sync that succeeds proves nothing.
   package func sync() throws(LogError) {
     try checkWritable()
     guard let open = journals.last, open.durable < open.size else { return }

@@ -1,9 +1,8 @@
 import StemmaEvents
 
 extension Log {
-  /// Makes a log in a directory that has none; makes the directory too, but not the one above it. When this
-  /// returns, an empty log is durable. A creation that did not come to its end leaves at most a first journal without
-  /// a frame, and a watermark that tells of no more, which go.
+  /// Creates a log, durable on return, and its directory if only that is missing. Replaces a log
+  /// without an event whose manifest is its first one: an interrupted creation of a node leaves it.
   /// Throws `.logExists`, `.system`.
   package static func create(
     in directory: String, id: LogID, fileSystem: any FileSystem, options: Options = Options()
@@ -11,63 +10,50 @@ extension Log {
     do throws(LogError) { try fileSystem.createDirectory(directory) } catch {
       guard case .system(_, _, System.alreadyExists) = error else { throw error }
     }
-    var leftBehind: [String] = []
-    for name in try fileSystem.list(directory) {
-      switch LogFileName(name) {
-      case .journal(1):
-        let path = LogFileName.journal(1, in: directory)
-        guard try isUnused(try fileSystem.open(path, .read)) else { throw .logExists(path: directory) }
-        leftBehind.append(path)
-      case .segment, .journal: throw .logExists(path: directory)
-      case .watermark:
-        let path = LogFileName.watermark(in: directory)
-        if try isOfUnusedLog(path, fileSystem) { leftBehind.append(path) }
-      case .cut, .partial, .aside, .other: break
-      }
-    }
-    for path in leftBehind { try fileSystem.remove(path) }
     let log = Log(directory, id, fileSystem, options)
+    guard try !holdsFiles(directory, fileSystem), try isUnused(directory, fileSystem) else {
+      throw .logExists(path: directory)
+    }
     try log.makeWatermark()
-    try log.makeJournal(after: .start)
+    try log.makeJournal(number: 1, after: .start)
+    log.manifestFlaw = Damage(path: directory + "/" + Manifest.name, offset: 0, flaw: .missing)
+    try log.replaceManifest { _ in }
     try fileSystem.syncDirectory(parent(of: directory))
     log.recovery.watermarkIdentity = try log.watermarkFile?.identity()
     return log
   }
 
-  /// Whether nothing was ever written behind a journal's header.
-  private static func isUnused(_ journal: any File) throws(LogError) -> Bool {
-    defer { journal.close() }
-    var offset = UInt64(JournalHeader.size)
-    while true {
-      let bytes = try journal.read(at: offset, count: LogLimits.scanChunk)
-      if bytes.isEmpty { return true }
-      guard bytes.allSatisfy({ $0 == 0 }) else { return false }
-      offset += UInt64(bytes.count)
-    }
-  }
-
-  /// Whether a watermark tells of nothing but a first journal without a frame.
-  private static func isOfUnusedLog(_ path: String, _ fileSystem: any FileSystem) throws(LogError) -> Bool {
-    let file: any File
-    do throws(LogError) { file = try fileSystem.open(path, .read) } catch {
-      // What is no file is moved aside.
+  /// Whether a directory has no manifest, or the first one of a log.
+  private static func isUnused(_ directory: String, _ fileSystem: any FileSystem) throws(LogError) -> Bool {
+    guard try fileSystem.list(directory).contains(Manifest.name) else { return true }
+    guard let id = try id(in: directory, fileSystem: fileSystem) else { return false }
+    do throws(LogError) {
+      return try Manifest.read(directory + "/" + Manifest.name, log: id, fileSystem).turn == 1
+    } catch {
       guard error.damage != nil else { throw error }
       return false
     }
-    defer { file.close() }
-    return Watermark.isOfUnusedLog(try file.read(at: 0, count: 2 * Watermark.slotSize), path: path)
   }
 
-  /// The log that most files of a directory name; nil if none do.
+  /// Whether nothing was ever written behind a journal's header.
+  static func isUnused(_ journal: any File) throws(LogError) -> Bool {
+    defer { journal.close() }
+    let bytes = try journal.read(at: UInt64(JournalHeader.size), count: LogLimits.scanChunk)
+    return bytes.allSatisfy { $0 == 0 } && bytes.count < LogLimits.scanChunk
+  }
+
+  /// The id of the log in a directory, by the manifest or any other file; nil if none is readable.
   package static func id(in directory: String, fileSystem: any FileSystem) throws(LogError) -> LogID? {
-    var counts: [LogID: Int] = [:]
-    for name in try fileSystem.list(directory) {
+    let listed = try fileSystem.list(directory)
+    for name in [Manifest.name, Manifest.previousName, LogFileName.watermarkName] + listed
+    where listed.contains(name) {
       let magic: [UInt8]
       switch LogFileName(name) {
+      case .manifest: magic = FilePreamble.manifest
       case .segment: magic = FilePreamble.segment
       case .journal: magic = FilePreamble.journal
       case .watermark: magic = FilePreamble.watermark
-      case .cut, .partial, .aside, .other: continue
+      case .cut, .partial, .other: continue
       }
       let path = directory + "/" + name
       do throws(LogError) {
@@ -75,21 +61,19 @@ extension Log {
         defer { file.close() }
         let bytes = try file.read(at: 0, count: FilePreamble.size + 8)
         try FilePreamble.check(bytes, magic, path: path)
-        let id = try locating(path, UInt64(FilePreamble.size)) { () throws(Flaw) in
-          var reader = FieldReader(bytes, at: FilePreamble.size)
-          return LogID(try reader.uint64())
+        return try locating(path, UInt64(FilePreamble.size)) { () throws(Flaw) in
+          try bytes.read(from: FilePreamble.size) { (reader) throws(Flaw) in LogID(try reader.fixed("header"))
+          }
         }
-        counts[id, default: 0] += 1
       } catch {
-        // What cannot be read names nothing.
+        // An unreadable file identifies no log.
         guard error.damage != nil else { throw error }
       }
     }
-    let all = counts.values.reduce(0, +)
-    return counts.first { 2 * $0.value > all }?.key
+    return nil
   }
 
-  /// The directory that a path is in, which may be relative and end with slashes.
+  /// The parent directory of a path, which may be relative and end with slashes.
   package static func parent(of directory: String) -> String {
     var directory = directory[...]
     while directory.count > 1, directory.hasSuffix("/") { directory = directory.dropLast() }
@@ -97,13 +81,11 @@ extension Log {
     return slash == directory.startIndex ? "/" : String(directory[..<slash])
   }
 
-  /// Opens a log; cuts a torn tail and cleans up if the mode allows it. Cost: the names, one header for each
-  /// sealed file, and a scan of the open journal.
+  /// Opens a log. A writer also cuts a torn tail and removes what an interrupted writer left. Reads
+  /// the manifest and scans the live journals. Segments are opened when they are read.
   ///
-  /// Damage of files is not an error here: it stands in `recovery`, reading throws where it is met, and
-  /// appending is refused.
-  /// Throws `.noLog`, `.newerFormat`, `.foreignLog`, `.overLimit` if more files are missing than can be told of (nothing was
-  /// written then), `.system`.
+  /// Damage of journals is not an error: `recovery` lists it, reads throw it, and appends continue.
+  /// Throws `.noLog`, `.noManifest`, `.newerFormat`, `.foreignLog`, `.system`.
   package static func open(
     in directory: String, id: LogID, fileSystem: any FileSystem, options: Options = Options()
   ) throws(LogError) -> Log {
@@ -112,14 +94,14 @@ extension Log {
     return log
   }
 
-  /// Takes in what other processes appended, sealed or rewrote; true if there was anything. Costs a listing
-  /// of the directory when there was not. A writer calls it after it has taken the lock; what a process
-  /// left half written when it died is cut then, as at open.
+  /// Reads what other processes appended, sealed or rewrote. Returns whether anything changed. If
+  /// not, the cost is a read of the manifest. A writer calls it with the lock, to cut torn tails.
   package func refresh() throws(LogError) -> Bool {
     if isPoisoned { throw .poisoned(path: directory) }
-    let names = try fileSystem.list(directory)
-    if names == listing.names, let open = journals.last, open.flaw == nil,
-      options.mode == .readWrite || open.durable == open.size, try open.isAtEnd()
+    if let open = journals.last, open.flaw == nil, manifestFlaw == nil,
+      options.mode == .readWrite || open.durable == open.size, try open.isAtEnd(),
+      try Manifest.find(in: directory, log: id, fileSystem: fileSystem).manifest.turn == manifest.turn,
+      try !isThere(path(.journal(open.number + 1)))
     {
       return false
     }
@@ -128,58 +110,78 @@ extension Log {
     return before != token
   }
 
-  /// How often a reader without the lock looks again when a file vanished between listing and opening.
-  private static let attempts = 5
-
-  /// Reads the directory anew and recovers what the mode allows.
-  func load() throws(LogError) {
-    // Others may have appended, or taken events away.
-    appended = [:]
-    for attempt in 1... {
-      do throws(LogError) {
-        try loadOnce()
-        break
-      } catch {
-        guard error.isNotFound, options.mode == .readOnly, attempt < Self.attempts else { throw error }
-      }
+  private func isThere(_ path: String) throws(LogError) -> Bool {
+    do throws(LogError) {
+      try fileSystem.open(path, .read).close()
+      return true
+    } catch {
+      guard error.isNoFile else { throw error }
+      return false
     }
-    guard options.mode == .readWrite else { return }
-    if try restoreJournalNames() { try loadOnce() }
-    try recover()
   }
 
-  /// Reads the directory and the journals; writes nothing.
-  private func loadOnce() throws(LogError) {
-    var listing = try LogDirectory(
-      reading: directory, log: id, known: self.listing.headers, journals: self.journals,
-      fileSystem: fileSystem)
-    // Before the journals: what it calls durable must be found in them.
-    try readWatermark(isPresent: listing.hasWatermark)
+  /// How often a reader without the lock retries when a listed file has vanished.
+  private static let attempts = 5
+
+  /// Reads the manifest and the journals again, and recovers what the mode allows.
+  func load() throws(LogError) {
+    // Other processes may have appended or removed events.
+    appended = [:]
+    kept = nil
+    for attempt in 1... {
+      let turn = try loadOnce()
+      // Without the lock, a journal that was sealed during loading looks lost.
+      if recovery.damage.isEmpty || options.mode == .readWrite || attempt == Self.attempts { break }
+      if try Manifest.find(in: directory, log: id, fileSystem: fileSystem).manifest.turn == turn { break }
+    }
+    if options.mode == .readWrite { try recover() }
+  }
+
+  /// Writes nothing. Returns the turn of the manifest.
+  private func loadOnce() throws(LogError) -> UInt64 {
+    let found = try Manifest.find(in: directory, log: id, fileSystem: fileSystem)
+    // Read before the journals, which must contain the bytes that it calls durable.
+    try readWatermark()
+    if let named = watermark?.journal, named > found.manifest.firstJournal + LogLimits.journals {
+      let path = LogFileName.watermark(in: directory)
+      recovery.watermarkDamage.append(Damage(path: path, offset: 0, flaw: .malformed("journal")))
+      watermark = nil
+    }
     var journals: [Journal] = []
-    for number in listing.journalNumbers {
-      let path = listing.renamedJournals[number] ?? LogFileName.journal(number, in: directory)
+    var unread: [(number: UInt64, damage: Damage)] = []
+    var number = found.manifest.firstJournal
+    while true {
+      let path = path(.journal(number))
       do throws(LogError) {
         journals.append(try loadJournal(number, path))
-      } catch .damaged(_, let offset, let flaw) {
-        listing.damage.append((number, Damage(path: path, offset: offset, flaw: flaw)))
+      } catch {
+        if error.isNotFound {
+          // A writer names a journal in the watermark only after its name is durable.
+          guard let watermark, number <= watermark.journal,
+            number < watermark.journal || watermark.durable > UInt64(JournalHeader.size)
+          else { break }
+          unread.append((number, Damage(path: path, offset: 0, flaw: .missing)))
+        } else {
+          guard let damage = error.damage else { throw error }
+          unread.append((number, damage))
+        }
       }
+      number += 1
     }
-    // Without a watermark nobody knows whether the log has come to the numbers of what cannot be read.
-    let reached = watermark?.journal ?? listing.highestNoise(in: directory)
-    if reached > listing.highestNumber { try listing.noteMissing(upToJournal: reached, in: directory) }
-    self.journals = journals
-    self.listing = listing
-    recovery.keptTails = listing.keptTails
+    (manifest, manifestFlaw) = (found.manifest, found.flaw)
+    (self.journals, unreadJournals) = (journals, unread)
+    recovery.cutCount = manifest.cuts
     confirm()
     try settleJournals()
     let holes = self.journals.flatMap { journal in
       journal.holes.map { Damage(path: journal.path, offset: $0.offset, flaw: $0.flaw) }
     }
-    recovery.damage = Set(self.listing.damage.map(\.1) + holes).sorted()
+    recovery.damage = Set(unread.map(\.damage) + holes).sorted()
+    return manifest.turn
   }
 
   private func loadJournal(_ number: UInt64, _ path: String) throws(LogError) -> Journal {
-    // Bytes that were not known durable are read again: after a sync that failed, others may have written there.
+    // Bytes not known durable are read again: others may have overwritten them.
     if var known = journals.first(where: { $0.number == number && $0.path == path })?.durablePart,
       try known.file.size() >= known.size
     {
@@ -193,47 +195,33 @@ extension Log {
     return journal
   }
 
-  /// All journals but the last are complete and durable, or damaged: the next file was made only after a sync
-  /// of them, and says where they ended. The last is so up to its durable end.
+  /// Every journal but the last is durable to its end, or damaged. The next one is created after a
+  /// sync, and states where its predecessor ends.
   private func settleJournals() throws(LogError) {
-    let places = listing.headers.values.map(\.place)
     for index in journals.indices {
-      let next = index + 1 < journals.count ? journals[index + 1] : nil
       let number = journals[index].number
-      var limit = UInt64.max
-      if let next, next.header.predecessor.position.file == number, next.header.damagedBelow > 0 {
-        limit = next.header.damagedBelow
-        journals[index].confirm(limit)
-      }
-      // That is so also where the next file is gone, and only the watermark tells of it.
-      let isClosed = next != nil || places.contains { $0 > number } || watermark?.journal ?? 0 > number
-      do throws(LogError) { try journals[index].settle(isClosed: isClosed, upTo: limit) } catch {
+      let isClosed =
+        index + 1 < journals.count || unreadJournals.contains { $0.number > number }
+        || watermark?.journal ?? 0 > number
+      do throws(LogError) { try journals[index].settle(isClosed: isClosed) } catch {
         guard let damage = error.damage else { throw error }
-        listing.damage.append((number, damage))
+        journals[index].noteLostEnd(damage.flaw)
       }
-      let journal = journals[index]
-      guard let next, journal.holes.isEmpty else { continue }
-      // Another file stands between, or did.
-      if next.header.predecessor.position.file > number { continue }
-      if next.header.predecessor != journal.token(frames: journal.marks.count) {
-        let what = "\(next.path) says that this file ends at @\(next.header.predecessor.position)"
-        // The valid frames stay readable in their place; the damage follows them.
-        listing.damage.append(
-          (number, Damage(path: journal.path, offset: journal.size, flaw: .disagreement(what))))
+      guard index + 1 < journals.count, journals[index].holes.isEmpty else { continue }
+      let next = journals[index + 1]
+      if next.number == number + 1, !journals[index].isFollowed(by: next.header.start) {
+        let what = "\(next.path) says that this file ends before @\(next.base)"
+        journals[index].noteLostEnd(.disagreement(what))
       }
     }
   }
 
   // MARK: Watermark
 
-  private func readWatermark(isPresent: Bool = true) throws(LogError) {
-    guard isPresent else {
-      watermark = nil
-      watermarkFile = nil
-      recovery.watermarkIdentity = nil
-      return
-    }
+  private func readWatermark() throws(LogError) {
     let path = LogFileName.watermark(in: directory)
+    // A removed file is still readable for a process that has it open.
+    if watermarkFile != nil, try !isThere(path) { watermarkFile = nil }
     let file: any File
     if let watermarkFile {
       file = watermarkFile
@@ -241,8 +229,9 @@ extension Log {
       do throws(LogError) {
         file = try fileSystem.open(path, options.mode == .readWrite ? .write : .read)
       } catch {
-        guard let damage = error.damage else { throw error }
         (watermark, recovery.watermarkIdentity) = (nil, nil)
+        if error.isNotFound { return }
+        guard let damage = error.damage else { throw error }
         recovery.watermarkDamage = [damage]
         return
       }
@@ -252,7 +241,7 @@ extension Log {
     watermarkFile = file
   }
 
-  /// Tells the open journal what the watermark says.
+  /// Applies the watermark to the open journal.
   private func confirm() {
     guard let watermark, let open = journals.last, watermark.journal == open.number else { return }
     journals[journals.count - 1].confirm(watermark.durable)
@@ -261,160 +250,128 @@ extension Log {
   private func makeWatermark() throws(LogError) {
     let first = Watermark(turn: 0, journal: 0, durable: 0)
     let path = LogFileName.watermark(in: directory)
-    try install(path) { (file) throws(LogError) in
+    try makeFile(path) { (file) throws(LogError) in
       try file.write(first.encoded(id) + [UInt8](repeating: 0, count: Watermark.slotSize), at: 0)
       try file.sync()
     }
+    try poisoning { () throws(LogError) in try fileSystem.syncDirectory(directory) }
     watermark = first
     let file = try fileSystem.open(path, .write)
     watermarkFile = file
     recovery.watermarkIdentity = try file.identity()
   }
 
-  /// Writes how far the open journal is durable. Not synced: an older watermark is as true, and one that cannot be
-  /// written now is written after the next sync.
-  /// `evenIfSame`: to fill a slot that is not as it was written.
+  /// Writes how far the open journal is durable, without a sync. An older watermark is also true. A
+  /// failed write is repeated after the next sync. `evenIfSame`: replaces a damaged slot.
   func writeWatermark(evenIfSame: Bool = false) throws(LogError) {
     guard let file = watermarkFile, let open = journals.last else { return }
-    if !evenIfSame, let watermark, watermark.journal == open.number, watermark.durable == open.durable {
+    if !evenIfSame, let watermark, watermark.journal == open.number, watermark.durable == open.durable,
+      watermark.manifest == durableManifest
+    {
       return
     }
     let turn = watermark.map { $0.turn + 1 } ?? 0
-    let next = Watermark(turn: turn, journal: open.number, durable: open.durable)
+    let next = Watermark(turn: turn, journal: open.number, durable: open.durable, manifest: durableManifest)
     try file.write(next.encoded(id), at: next.offset)
     watermark = next
   }
 
-  /// After a sync: what is durable is so whether or not this can be written.
+  /// Updates the watermark after a sync. Records a failure, which leaves the synced bytes durable.
   func noteWatermark() {
     do throws(LogError) { try writeWatermark() } catch { recovery.watermarkError = error }
   }
 
   // MARK: Making files
 
-  /// Writes a file aside, gives it its name and makes the name durable. `body` writes and syncs.
-  /// A directory that cannot be synced poisons the log. Nothing is written over: what has the name is moved aside, unless
-  /// it is a file that only has the name of another.
-  func install<Result>(
+  /// Writes a file as `.partial`, in place of what an interrupted writer left, and renames it.
+  /// `body` writes and syncs. The name is durable after the next sync of the directory.
+  func makeFile<Result>(
     _ path: String, _ body: (any File) throws(LogError) -> Result
   ) throws(LogError) -> Result {
-    for (number, header) in listing.misnamed where LogFileName.segment(number, in: directory) == path {
-      throw header.misnamed(path).error
-    }
     let aside = path + LogFileName.partialSuffix
-    do throws(LogError) { try fileSystem.remove(aside) } catch {
-      guard error.isNotFound else { throw error }
-    }
+    try removeIfThere(aside)
     let file = try fileSystem.open(aside, .create)
+    defer { file.close() }
     let result = try body(file)
-    file.close()
-    try moveAside(path)
     try fileSystem.rename(aside, to: path)
-    try poisoning { () throws(LogError) in try fileSystem.syncDirectory(directory) }
     return result
   }
 
-  /// Moves what has a name aside, if there is anything: a copy that somebody put there, or what is no file. Durable with
-  /// the next name.
-  func moveAside(_ path: String) throws(LogError) {
-    let names = Set(try fileSystem.list(directory))
-    let name = path.dropFirst(directory.count + 1)
-    guard names.contains(String(name)) else { return }
-    var count = 0
-    while names.contains("\(name)\(LogFileName.asideSuffix)\(count)") { count += 1 }
-    try fileSystem.rename(path, to: "\(path)\(LogFileName.asideSuffix)\(count)")
-  }
-
-  /// Makes the next journal and appends to it from now on.
-  func makeJournal(after predecessor: LogToken) throws(LogError) {
-    let number = listing.highestNumber + 1
+  /// Creates the next journal, which becomes the open one.
+  func makeJournal(number: UInt64, after start: LogToken) throws(LogError) {
     if number > LogLimits.fileNumber {
       throw .overLimit(subject: "file number", found: number, limit: LogLimits.fileNumber)
     }
-    let damaged = journals.last { !$0.holes.isEmpty && $0.number == predecessor.position.file }
-    let header = JournalHeader(
-      log: id, number: number, predecessor: predecessor,
-      damagedBelow: damaged.map { max($0.durable, $0.size) } ?? 0)
-    let path = LogFileName.journal(number, in: directory)
-    try install(path) { (file) throws(LogError) in
+    let header = JournalHeader(log: id, number: number, start: start)
+    let path = path(.journal(number))
+    try makeFile(path) { (file) throws(LogError) in
       try file.write(header.encoded(), at: 0)
       try file.sync()
     }
+    try poisoning { () throws(LogError) in try fileSystem.syncDirectory(directory) }
     let file = try fileSystem.open(path, .write)
     journals.append(try Journal(path: path, number: number, log: id, file: file))
-    listing.highestNumber = number
-    try relist()
     noteWatermark()
   }
 
-  /// Notes the names after this log itself has changed them.
-  func relist() throws(LogError) { listing.names = try fileSystem.list(directory) }
-
   // MARK: Recovery
 
-  /// Cuts a torn tail, makes sure that what is kept is on disk, and removes what is no longer needed.
+  /// Cuts a torn tail, syncs what remains, and removes what an interrupted writer left.
   ///
-  /// A damaged log is recovered as far as it is whole. What tells of the damage stays: the files themselves, the
-  /// gap in the numbers, and in the header of the journal that follows a damaged one how long that was.
+  /// A damaged log is recovered as far as it is whole. Damaged files stay unchanged.
   private func recover() throws(LogError) {
     if watermarkFile == nil { try makeWatermark() }
-    // Whoever renamed a file may have died before the name was durable. The watermark names a journal only
-    // after that, and obsolete files are removed only after that.
-    if !listing.obsolete.isEmpty || watermark?.journal != journals.last?.number {
+    // A writer may have died before the name of its manifest or journal was durable.
+    if manifestFlaw != nil {
+      try replaceManifest { _ in }
+    } else if watermark?.manifest != manifest.turn || watermark?.journal != journals.last?.number {
       try poisoning { () throws(LogError) in try fileSystem.syncDirectory(directory) }
     }
-    for path in listing.obsolete where try isFile(path) {
-      if path.hasSuffix(LogFileName.partialSuffix), try isBeingWritten(path) { continue }
-      try fileSystem.remove(path)
-    }
-    listing.obsolete = []
+    durableManifest = manifest.turn
+    try clearObsolete()
     if let open = journals.last, isAppendable(open) {
       try recoverTail()
     } else {
-      try makeJournal(after: try lastToken())
+      let last = max(journals.last?.number ?? 0, unreadJournals.last?.number ?? 0)
+      try makeJournal(number: last > 0 ? last + 1 : manifest.firstJournal, after: startBehindDamage)
     }
-    try relist()
     // The slot to be written next is never the newer valid one.
     for _ in recovery.watermarkDamage { try writeWatermark(evenIfSame: true) }
     try writeWatermark()
   }
 
   private func isAppendable(_ open: Journal) -> Bool {
-    open.holes.isEmpty
-      && !listing.headers.values.contains { $0.place > open.number }
-      && !listing.damage.contains { $0.place >= open.number }
+    open.holes.isEmpty && unreadJournals.allSatisfy { $0.number < open.number }
   }
 
-  /// The end of what can be read.
-  private func lastToken() throws(LogError) -> LogToken {
-    if let last = journals.last, !listing.headers.values.contains(where: { $0.place > last.number }) {
-      return last.token(frames: last.marks.count)
-    }
-    do throws(LogError) { return try sealedToken() } catch {
-      guard error.damage != nil else { throw error }
-      // Tables that were as far as the damaged file must not take this for the place where they stand.
-      return LogToken(position: Position(file: listing.highestNumber, index: 0), chain: 0)
-    }
+  /// The start of the next journal: behind readable events and the positions of lost ones.
+  private var startBehindDamage: LogToken {
+    let last = journals.last
+    let end = last.map { $0.token(frames: $0.marks.count) } ?? manifest.start
+    let isEndLost = last?.lacksEnd == true || unreadJournals.contains { $0.number > last?.number ?? 0 }
+    return isEndLost
+      ? LogToken(position: end.position.advanced(by: LogLimits.gap), chain: end.chain) : end
   }
 
   private func recoverTail() throws(LogError) {
     guard let open = journals.last else { return }
     let total = try open.file.size()
     if open.flaw != nil {
-      let path = LogFileName.digits(open.number) + LogFileName.cutSuffix + String(listing.keptTails.count)
+      let path = LogFileName.digits(open.number) + LogFileName.cutSuffix + String(manifest.cuts)
       let bytes = try copyTail(of: open, to: total, aside: directory + "/" + path)
+      try replaceManifest { $0.cuts += 1 }
+      recovery.cutCount = manifest.cuts
       try open.file.truncate(to: open.size)
       try poisoning { () throws(LogError) in try open.file.sync() }
       recovery.cuts.append(
         Recovery.Cut(
           path: open.path, offset: open.size, bytes: bytes, keptAt: directory + "/" + path))
-      recovery.keptTails.append(path)
       journals[journals.count - 1].forgetFlaw()
       journals[journals.count - 1].allocated = open.size
     }
     guard open.durable < open.size else { return }
-    // After a sync that failed, readers may see bytes that the disk does not have, and that the next sync leaves alone.
-    // Only bytes that are written again are sure to be synced: see `File.sync`.
+    // After a failed sync, reads may return bytes that the disk lacks and the next sync skips. Only
+    // bytes that are written again are certain to be synced: see `File.sync`.
     var offset = open.durable
     while offset < open.size {
       let bytes = try open.file.read(
@@ -430,9 +387,9 @@ extension Log {
     journals[journals.count - 1].confirm(open.size)
   }
 
-  /// Copies what stands behind the last valid frame, without the zeros at its end. Returns how much that is.
+  /// Copies the bytes behind the last valid frame, without trailing zeros. Returns their number.
   private func copyTail(of open: Journal, to end: UInt64, aside path: String) throws(LogError) -> UInt64 {
-    try install(path) { (file) throws(LogError) in
+    try makeFile(path) { (file) throws(LogError) in
       var offset = open.size
       var kept: UInt64 = 0
       while offset < end {

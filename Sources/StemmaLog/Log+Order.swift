@@ -1,34 +1,34 @@
 import StemmaEvents
 
-/// Events of a partition that stand in the log before what they build on, or without it: the events before them in their
-/// streams, and those that they have seen. Whoever has none of them cannot take them in.
+/// Events of a partition that precede their causes in the log, or lack them. The causes are the
+/// preceding event of the stream, and the causal context. A node cannot adopt an event without
+/// them.
 package struct Disorder: Sendable {
-  /// The first of them.
   package var first: StoredEvent
-  /// What it builds on, and does not stand before it.
-  package var cause: Dot
+  /// The cause that does not precede it.
+  package var cause: EventID
   package var count: Int
 }
 
 extension Log {
-  /// The disorder of each partition, by the positions of its first events. Reads all events of those that pass the filter
-  /// (nil: all); memory: an entry for each stream.
+  /// The disorder of each partition, by the position of its first event. Reads all events that pass
+  /// the filter (nil: all). Memory: an entry for each stream.
   package func disorder(in filter: PartitionFilter? = nil) throws(LogError) -> [Disorder] {
-    var heads: [StreamName: Sequence] = [:]
+    var heads: [StreamID: Sequence] = [:]
     var found: [Partition: Disorder] = [:]
     var reader = events(partitions: filter)
     while let stored = try reader.next() {
       let event = stored.event
-      let name = StreamName(event)
+      let name = StreamID(event)
       let head = heads[name] ?? .zero
       heads[name] = max(head, event.dot.sequence)
-      var cause: Dot?
+      var cause: EventID?
       if event.dot.sequence > head.next {
-        cause = Dot(event.dot.origin, head.next)
+        cause = EventID(event.dot.origin, head.next)
       } else if let seen = event.context.entries.first(where: { entry in
-        entry.sequence > heads[StreamName(partition: event.partition, origin: entry.origin)] ?? .zero
+        entry.sequence > heads[StreamID(partition: event.partition, origin: entry.origin)] ?? .zero
       }) {
-        cause = Dot(seen.origin, seen.sequence)
+        cause = EventID(seen.origin, seen.sequence)
       }
       guard let cause else { continue }
       found[event.partition, default: Disorder(first: stored, cause: cause, count: 0)].count += 1

@@ -1,138 +1,135 @@
 import StemmaEvents
 
-/// A file of the log, as it is listed to people.
+/// A file of the log, for listings.
 package struct LogFile: Hashable, Sendable {
   package enum Kind: Sendable { case segment, journal, damaged }
 
   package var number: UInt64
-  /// The file number in the positions of its events.
-  package var place: UInt64
   package var kind: Kind
   package var path: String
   package var events: UInt64
-  /// The index that an event after the last would have; more than `events` where some were purged.
-  package var end: UInt64
+  /// The positions of its events; more than `events` after a purge.
+  package var positions: Range<Position>
   /// `Event.rawSize` of all events.
   package var rawBytes: UInt64
   package var storedBytes: UInt64
-  /// Of a segment.
   package var digest: SegmentDigest?
-
-  fileprivate static func damaged(_ number: UInt64, place: UInt64, path: String, size: UInt64) -> LogFile {
-    LogFile(
-      number: number, place: place, kind: .damaged, path: path, events: 0, end: 0, rawBytes: 0,
-      storedBytes: size, digest: nil)
-  }
 }
 
 extension Log {
-  /// Events from `from` up to but not including `to` (nil: the end), oldest first; only those of partitions
-  /// that pass the filter (nil: all). Blocks that hold none of them are not read. Damage is thrown, or collected
-  /// in `omissions` and read around.
+  /// Events from `from` up to but not including `to` (nil: the end), oldest first, of partitions
+  /// that pass the filter (nil: all). Blocks without such events are not read. Throws damage, or
+  /// skips it and collects it in `omissions`.
   package func events(
-    from: Position = Position(file: 0, index: 0), to: Position? = nil,
+    from: Position = .first, to: Position? = nil,
     partitions filter: PartitionFilter? = nil, around omissions: Omissions? = nil
   ) -> EventReader {
     let range = from..<max(from, to ?? readEnd)
     return EventReader(
       ArrivalSource(
-        views, range: range, filter: filter, direction: .oldestFirst, fileSystem: fileSystem,
-        around: omissions, footers: filter == nil ? nil : footers))
+        fileViews, range: range, filter: filter, direction: .oldestFirst, around: omissions,
+        footers: filter == nil ? nil : footers))
   }
 
-  /// As `events`, the newest first.
+  /// Like `events`, newest first.
   package func eventsNewestFirst(
-    from: Position = Position(file: 0, index: 0), to: Position? = nil,
+    from: Position = .first, to: Position? = nil,
     partitions filter: PartitionFilter? = nil, around omissions: Omissions? = nil
   ) -> EventReader {
     let range = from..<max(from, to ?? readEnd)
     return EventReader(
       ArrivalSource(
-        views, range: range, filter: filter, direction: .newestFirst, fileSystem: fileSystem,
-        around: omissions))
+        fileViews, range: range, filter: filter, direction: .newestFirst, around: omissions))
   }
 
-  /// As `events`, or `eventsNewestFirst`, without making the events: for those who look at all of them and need
-  /// few, or only a part of each. With `times`, blocks without an event of these times are not read; the others give
-  /// all of their events.
+  /// Like `events` or `eventsNewestFirst`, without constructing the events, for callers that need
+  /// few of them or parts of each. With `times`, blocks without an event of these times are
+  /// skipped; the other blocks return all of their events.
   package func scan(
-    from: Position = Position(file: 0, index: 0), to: Position? = nil,
+    from: Position = .first, to: Position? = nil,
     partitions filter: PartitionFilter? = nil, times: ClosedRange<Timestamp>? = nil,
     newestFirst: Bool = false, around omissions: Omissions? = nil
   ) -> EventScan {
     let range = from..<max(from, to ?? readEnd)
     return EventScan(
       source: ArrivalSource(
-        views, range: range, filter: filter, direction: newestFirst ? .newestFirst : .oldestFirst,
-        fileSystem: fileSystem, around: omissions, times: times))
+        fileViews, range: range, filter: filter, direction: newestFirst ? .newestFirst : .oldestFirst,
+        around: omissions, times: times))
   }
 
-  /// Events before `to` in the order of (partition, model, key), those of one key in arrival order.
-  /// Opens every file at once, if these are not more than `Options.openSegments`; memory: one block for each
-  /// segment, and the journals.
+  /// Events before `to` by (partition, model, key), and by arrival for one key. Keeps every file
+  /// open if there are at most `Options.openSegments`. Memory: a block of each segment, and
+  /// journals.
   package func eventsByKey(
     to: Position? = nil, partitions filter: PartitionFilter? = nil, around omissions: Omissions? = nil
   ) throws(LogError) -> EventReader {
     EventReader(
       try KeySource(
-        views, upTo: to ?? readEnd, filter: filter, fileSystem: fileSystem, around: omissions,
+        fileViews, upTo: to ?? readEnd, filter: filter, around: omissions,
         staysOpen: views.count <= options.openSegments))
   }
 
-  /// Events of one record before `to`, in arrival order. Of each segment it reads the footer, the key filter
-  /// and the blocks where the record may stand.
+  /// Events of one record before `to`, in arrival order. Reads the key filter and the footer's root
+  /// of each segment, and the blocks that may contain the record.
   package func events(
     of record: RecordKey, to: Position? = nil, around omissions: Omissions? = nil
   ) -> EventReader {
     events(of: [record], to: to, around: omissions)
   }
 
-  /// As of one record, of several: those of each in arrival order. A block in which any of them may stand is read once;
-  /// memory: one block.
+  /// Events of several records before `to`, each record's in arrival order. A block that may
+  /// contain any of them is read once. Memory: one block.
   package func events(
     of records: [RecordKey], to: Position? = nil, around omissions: Omissions? = nil
   ) -> EventReader {
     EventReader(
-      RecordSource(views, records: records, upTo: to ?? readEnd, fileSystem: fileSystem, around: omissions))
+      RecordSource(fileViews, records: records, upTo: to ?? readEnd, around: omissions))
   }
 
-  /// The files in the order of their places. Reads the trailer of each segment; where that is damaged, or nothing
-  /// of a file can be read, it is listed as `.damaged`, with nothing but how long it is: 0 if it is not there.
+  /// Events behind `durableEnd` up to a position. A crash can remove them.
+  package func unsyncedEvents(to end: Position, around omissions: Omissions) -> EventReader {
+    var views = fileViews
+    views.files = journals.last.map { [.journal($0)] } ?? []
+    return EventReader(
+      ArrivalSource(
+        views, range: durableEnd..<max(durableEnd, end), filter: nil, direction: .oldestFirst,
+        around: omissions))
+  }
+
+  /// The files in the order of the log. Reads the trailer of each segment. A file with a damaged
+  /// trailer or header is `.damaged`, without a count of events; a missing one has size 0.
   package func files() throws(LogError) -> [LogFile] {
     var files: [LogFile] = []
     for view in views {
       switch view {
-      case .segment(let header, let path):
+      case .segment(let entry):
+        var file = LogFile(
+          number: entry.number, kind: .damaged, path: path(.segment(entry.number)), events: 0,
+          positions: entry.base..<entry.past, rawBytes: 0, storedBytes: 0)
         do throws(LogError) {
-          let segment = try segment(header)
-          files.append(
-            LogFile(
-              number: header.number, place: header.place, kind: .segment, path: path,
-              events: segment.trailer.events, end: segment.trailer.end, rawBytes: segment.trailer.rawBytes,
-              storedBytes: segment.fileSize, digest: segment.trailer.digest))
+          let segment = try segment(entry)
+          file.kind = .segment
+          (file.events, file.rawBytes) = (segment.trailer.events, segment.trailer.rawBytes)
+          (file.storedBytes, file.digest) = (segment.fileSize, segment.trailer.digest)
         } catch {
-          guard case .damaged = error else { throw error }
-          files.append(
-            .damaged(header.number, place: header.place, path: path, size: try sizeIfThere(path)))
+          guard error.damage != nil else { throw error }
+          file.storedBytes = try sizeIfThere(file.path)
         }
+        files.append(file)
       case .journal(let journal):
         files.append(
           LogFile(
-            number: journal.number, place: journal.number, kind: .journal, path: journal.path,
-            events: journal.end, end: journal.end, rawBytes: journal.rawBytes, storedBytes: journal.size,
-            digest: nil))
-      case .damaged(let damage, let place):
-        let isStandIn = listing.standIns[place] != nil
-        let path = isStandIn ? LogFileName.segment(place, in: directory) : damage.path
-        files.append(.damaged(place, place: place, path: path, size: try sizeIfThere(path)))
+            number: journal.number, kind: .journal, path: journal.path, events: journal.eventCount,
+            positions: journal.base..<journal.endPosition, rawBytes: journal.rawBytes,
+            storedBytes: journal.size))
+      case .damaged(let damage, let base):
+        files.append(
+          LogFile(
+            number: LogFileName(damage.path.fileName).number ?? 0, kind: .damaged, path: damage.path,
+            events: 0, positions: base..<base, rawBytes: 0, storedBytes: try sizeIfThere(damage.path)))
       }
     }
     return files
-  }
-
-  /// Those of `files` that are there.
-  package func filesThatAreThere() throws(LogError) -> [LogFile] {
-    try files().filter { $0.kind != .damaged || $0.storedBytes > 0 }
   }
 
   private func sizeIfThere(_ path: String) throws(LogError) -> UInt64 {
@@ -142,33 +139,43 @@ extension Log {
     }
   }
 
-  /// A sealed file, to be shipped as it is; nil for a journal. Memory: the file.
-  package func sealedFile(ofPlace place: UInt64) throws(LogError) -> SealedFile? {
-    for view in views where view.place == place {
+  /// The sealed file at a position, to ship it unchanged; nil for a journal. Memory: the file.
+  package func sealedFile(at base: Position) throws(LogError) -> SealedFile? {
+    for case .segment(let entry) in views where entry.base == base { return try segment(entry).sealedFile() }
+    return nil
+  }
+
+  /// Some partitions in the footer of the file at `base`; nil for a journal. Throws `.damaged`.
+  package func partitions(
+    ofFileAt base: Position, in named: Set<Partition>
+  ) throws(LogError) -> [PartitionRun]? {
+    for view in views where view.base == base {
       switch view {
-      case .segment(let header, _): return try segment(header).sealedFile()
+      case .segment(let entry):
+        return try segment(entry).footer(of: named, footers).partitions.filter {
+          named.contains($0.partition)
+        }
       case .journal: return nil
       case .damaged(let damage, _): throw damage.error
       }
     }
-    return nil
+    return []
   }
 
-  /// What the log holds of every stream: from footers, and by decoding the journals. For rebuilding what the
-  /// tables keep; the tables' own copy is what everybody else asks.
-  /// `isWanted`: of these partitions alone.
-  /// Throws `.damaged` if a stream has a hole, does not begin with 1, or has a number twice.
+  /// The version vector of the log, from footers, the events of short runs, and the journals. It
+  /// rebuilds the tables' copy, which other callers use. `isWanted`: only these partitions. Throws
+  /// `.damaged` for a gap, a first sequence above 1, or a duplicate event id.
   package func streams(
     in isWanted: (Partition) -> Bool = { _ in true }
-  ) throws(LogError) -> Knowledge {
-    var knowledge = Knowledge()
+  ) throws(LogError) -> VersionVector {
+    var knowledge = VersionVector()
     for view in views {
       let path: String
       let runs: [PartitionRun]
       switch view {
-      case .segment(let header, let name):
-        path = name
-        runs = try segment(header).footer().partitions
+      case .segment(let entry):
+        path = self.path(.segment(entry.number))
+        runs = try segment(entry).hashedPartitions(isWanted)
       case .journal(let journal):
         path = journal.path
         var collector = RunCollector(path: path)
@@ -181,7 +188,7 @@ extension Log {
           let head = knowledge[run.partition, stream.origin]
           guard stream.from == head.sequence.next else {
             if stream.from <= head.sequence {
-              let dot = Dot(stream.origin, stream.from)
+              let dot = EventID(stream.origin, stream.from)
               throw .damaged(path: path, offset: 0, .doubled(run.partition, dot))
             }
             let what = "\(run.partition) of \(stream.origin): \(stream.from) after \(head.sequence)"
@@ -197,48 +204,35 @@ extension Log {
 
   // MARK: Tokens
 
-  /// Identifies what the log holds up to `end`.
+  /// Identifies the content of the log up to `end`.
   package var token: LogToken {
-    guard let open = journals.last else { return tokenWithoutJournal }
+    guard let open = journals.last else { return manifest.start }
     return open.token(frames: showsUnsynced ? open.marks.count : open.durableFrames)
   }
 
-  /// A read-only log whose writer died between closing one file and making the next has no open journal; a
-  /// writer will make one. Its token says so, and matches nothing.
-  private var tokenWithoutJournal: LogToken { LogToken(position: end, chain: 0) }
+  /// Identifies the content of the log up to `durableEnd`.
+  package var syncedToken: LogToken {
+    guard let open = journals.last else { return manifest.start }
+    return open.token(frames: open.durableFrames)
+  }
 
-  /// Whether this log is the one of which the token was taken, perhaps with more events since. Reads a
-  /// trailer at most. Says false, too, of a token that was taken in the middle of a journal that was sealed
-  /// since: whoever seals brings the tables up to the end before.
+  /// Whether the token is of this log, which may have grown since. Reads a trailer at most. Also
+  /// false for a token from the middle of a journal that was sealed since: before a seal, the
+  /// writer brings the tables up to the end.
   package func matches(_ token: LogToken) throws(LogError) -> Bool {
-    if token == .start { return true }
-    let position = token.position
-    for journal in journals {
-      if journal.header.predecessor == token { return true }
-      if journal.number == position.file {
-        let next = journal.firstMark { $0.first >= position.index }
-        return next > 0 && journal.token(frames: next) == token
-      }
-    }
-    guard let header = listing.headers.values.first(where: { $0.place == position.file }) else {
-      return false
-    }
-    let trailer = try segment(header).trailer
-    return trailer.end == position.index && trailer.chain == token.chain
+    if token == .start || token == manifest.start { return true }
+    for journal in journals where journal.token(at: token.position) == token { return true }
+    guard let entry = manifest.segments.first(where: { $0.past == token.position }) else { return false }
+    return try segment(entry).trailer.chain == token.chain
   }
 }
 
-/// Gathers what a journal holds of each stream.
+/// Collects the stream runs of a file.
 struct RunCollector {
-  private struct Stream: Hashable {
-    var partition: Partition
-    var origin: Origin
-  }
-
   let path: String
-  /// Whether an event whose name was given before is one more of its run, and no error.
+  /// Whether duplicate event ids are accepted. They do not extend their run.
   private let takesDoubled: Bool
-  private var runs: [Stream: StreamRun] = [:]
+  private var runs: [StreamID: StreamRun] = [:]
   private var events: [Partition: UInt64] = [:]
   private var digester = EventDigester()
   private var blockDigester = BlockDigester()
@@ -264,11 +258,11 @@ struct RunCollector {
   }
 
   private mutating func add(
-    _ dot: Dot, of partition: Partition, _ hash: StreamHash, _ offset: UInt64
+    _ dot: EventID, of partition: Partition, _ hash: StreamHash, _ offset: UInt64
   ) throws(LogError) {
     let fresh = StreamRun(
       origin: dot.origin, from: dot.sequence, to: Sequence(dot.sequence.rawValue - 1), hash: .zero)
-    let stream = Stream(partition: partition, origin: dot.origin)
+    let stream = StreamID(partition: partition, origin: dot.origin)
     var run = runs[stream] ?? fresh
     if takesDoubled, dot.sequence <= run.to { return }
     guard dot.sequence == run.to.next else {
@@ -281,7 +275,7 @@ struct RunCollector {
     runs[stream] = run
   }
 
-  /// Traps if an event counts for a partition and for none of its streams. In debug builds when it is asked for them.
+  /// Traps if an event has a partition without its stream. In debug builds in `partitions`.
   func checkInvariants() {
     var ofStreams: [Partition: UInt64] = [:]
     for (stream, run) in runs {

@@ -1,29 +1,29 @@
 import StemmaEvents
 
 extension Log {
-  /// The hashes of streams as they were some time ago: of their events up to the sequences that `ends` name. `heads`:
-  /// how far the log holds these streams. Streams that cannot be read that far back are left out.
+  /// The hashes of streams up to earlier sequences, which `ends` names. `heads`: the last sequences
+  /// and hashes in the log. Streams that cannot be read that far back are left out.
   ///
-  /// Goes back from the newest file until all is found; reads files and frames that hold the first event behind an end,
-  /// and of sealed files that are newer, the footers.
-  package func streamHashes(_ ends: [EventName], of heads: Knowledge) throws(LogError) -> [EventName:
-    StreamHash]
-  {
+  /// Searches from the newest file back until all are found. Of a segment it reads the footer. It
+  /// reads events of a partition only if an end is inside its run, or if the footer has no hash of
+  /// the run. Throws damage, or collects it in `omissions`.
+  package func streamHashes(
+    _ ends: [EventName], of heads: VersionVector, around omissions: Omissions?
+  ) throws(LogError) -> [EventName: StreamHash] {
     var search = HashSearch(ends, heads)
     for view in views.reversed() where !search.isDone {
-      // What is damaged is nobody's to compare.
-      try Omissions?.some(Omissions()).reading { () throws(LogError) in
+      try omissions.reading { () throws(LogError) in
         switch view {
         case .damaged(let damage, _): throw damage.error
         case .journal(let journal):
           for part in journal.parts(in: 0..<UInt64.max).reversed() where !search.isDone {
             search.take(try journal.read(part).events)
           }
-        case .segment(let header, _):
-          let segment = try segment(header)
-          let cut = search.take(try footers.footer(of: segment))
+        case .segment(let entry):
+          let segment = try segment(entry)
+          let cut = search.take(try segment.footer(of: search.partitions, footers))
           if !cut.isEmpty {
-            search.take(try segment.contents { cut.contains($0) }.events, ofSegment: true)
+            search.take(try segment.contents(of: cut).events, ofSegment: true)
             search.endSegment()
           }
         }
@@ -33,34 +33,37 @@ extension Log {
   }
 }
 
-/// Takes newer events off the hashes of streams.
+/// Subtracts newer events from the hashes of streams.
 private struct HashSearch {
   private struct Stream {
     var end: Sequence
     var head: Sequence
     var hash: StreamHash
-    /// Events that are still to be taken off.
+    /// Events that remain to be subtracted.
     var left: UInt64
-    /// Whether some are to be taken off one by one.
+    /// Whether events of this segment are subtracted one by one.
     var isCut = false
   }
 
-  private var streams: [StreamName: Stream] = [:]
+  private var streams: [StreamID: Stream] = [:]
   private var digester = EventDigester()
 
-  init(_ ends: [EventName], _ heads: Knowledge) {
+  init(_ ends: [EventName], _ heads: VersionVector) {
     for end in ends {
       let head = heads[end.partition, end.dot.origin]
       guard end.dot.sequence <= head.sequence else { continue }
-      streams[StreamName(end)] = Stream(
+      streams[StreamID(end)] = Stream(
         end: end.dot.sequence, head: head.sequence, hash: head.hash,
         left: head.sequence.rawValue - end.dot.sequence.rawValue)
     }
   }
 
+  /// Partitions with events that remain to be subtracted.
+  var partitions: Set<Partition> { Set(streams.filter { $0.value.left > 0 }.map(\.key.partition)) }
+
   var isDone: Bool { streams.values.allSatisfy { $0.left == 0 } }
 
-  /// Traps if more was taken off a stream than it had behind its end. In debug builds at the end.
+  /// Traps if too many events of a stream were subtracted. In debug builds at the end.
   func checkInvariants() {
     for stream in streams.values {
       precondition(stream.left <= stream.head.rawValue - stream.end.rawValue, "an event is taken off once")
@@ -72,20 +75,19 @@ private struct HashSearch {
     assert(holds(checkInvariants))
     var found: [EventName: StreamHash] = [:]
     for (name, stream) in streams where stream.left == 0 {
-      found[EventName(partition: name.partition, dot: Dot(name.origin, stream.end))] = stream.hash
+      found[EventName(partition: name.partition, dot: EventID(name.origin, stream.end))] = stream.hash
     }
     return found
   }
 
-  /// Returns the partitions of which events must be read. A stream of which two files say to have the same events is left
-  /// out.
+  /// Returns the partitions whose events must be read. Drops a stream with events in two files.
   mutating func take(_ footer: SegmentFooter) -> Set<Partition> {
     var cut: Set<Partition> = []
     for run in footer.partitions {
       for part in run.streams {
-        let name = StreamName(partition: run.partition, origin: part.origin)
+        let name = StreamID(partition: run.partition, origin: part.origin)
         guard var stream = streams[name], part.to > stream.end, part.from <= stream.head else { continue }
-        if part.from > stream.end, part.to <= stream.head {
+        if part.from > stream.end, part.to <= stream.head, part.isHashed {
           let count = part.to.rawValue - part.from.rawValue + 1
           guard count <= stream.left else {
             streams[name] = nil
@@ -103,10 +105,10 @@ private struct HashSearch {
     return cut
   }
 
-  /// Of a journal, or of the partitions of a segment that are cut.
+  /// Subtracts events of a journal, or those of cut partitions of a segment.
   mutating func take(_ events: [BlockEvent], ofSegment: Bool = false) {
     for event in events.map(\.event) {
-      let name = StreamName(event)
+      let name = StreamID(event)
       guard var stream = streams[name], event.dot.sequence > stream.end, event.dot.sequence <= stream.head,
         !ofSegment || stream.isCut
       else { continue }

@@ -2,25 +2,24 @@ import StemmaEvents
 
 // A log directory:
 //
+//     manifest, manifest.previous   the list of live files
 //     00000001.segment   sealed files
-//     00000002.journal   the file that is appended to; for a while also one that is being sealed
+//     00000002.journal   the open file for appending, and closed ones that wait to be sealed
 //     watermark          how far the open journal is known durable
-//     ….partial          something that was being written when a process ended; removed at the next open
-//     00000002.cut…      a torn tail that recovery cut off, kept for whoever wants to look at it
+//     ….partial          an unfinished file of a crashed writer, which the next one overwrites
+//     00000002.cut…      a torn tail that recovery has cut, kept for inspection
+//     corrupt/           damaged files that a repair has replaced
 //
-// Numbers rise and none is left out: a missing number is damage, unless a file says that it replaces it. What a
-// sealed file holds never changes under its number; rewriting (purge) makes a file of a new number that replaces
-// the old one and keeps its *place*: the file number in the positions of its events, and its turn in the order.
-// Where a segment and a journal have the same number, the segment wins if its digest holds.
+// Other files are unrecognized: they are neither read nor changed, and `verify` reports them.
 
 /// The log of a node: every event that it holds, in the order in which it came to hold them.
 ///
-/// Not thread safe, and not safe against other processes by itself: whoever opens for writing, appends, syncs,
-/// refreshes, seals, adopts or purges holds the node's `WriterLock` meanwhile, and calls `refresh` after taking
-/// it. Read-only logs need no lock and write nothing.
+/// Not thread safe. A process holds the node's `WriterLock` while it opens for writing, appends,
+/// syncs, refreshes, seals, adopts or purges, and calls `refresh` after taking it. A reader needs
+/// no lock.
 package final class Log {
   package enum Mode: Sendable {
-    /// Never writes, and shows only what is known durable.
+    /// Never writes, and shows only events that are known durable.
     case readOnly
     case readWrite
   }
@@ -31,9 +30,9 @@ package final class Log {
     package var segmentSize: Int
     /// Deflate level, 1 … 9.
     package var level: Int32
-    /// Segments that one reader keeps open at once; with more of them it opens each for every block.
+    /// Segments that one reader keeps open. With more, it opens the file for each block.
     package var openSegments = LogLimits.openSegments
-    /// Whether journals stay in memory as they were scanned, and are not read again: for a log that is read whole.
+    /// Whether journals stay in memory after their scan, for callers that read the whole log.
     package var keepsJournals = false
 
     package init(mode: Mode = .readWrite, segmentSize: Int = 8 << 20, level: Int32 = 6) {
@@ -48,67 +47,81 @@ package final class Log {
   package internal(set) var options: Options
   let fileSystem: MeteredFileSystem
 
-  /// What opening, and `refresh` since, found and did.
+  /// Findings and repairs of opening and of later calls of `refresh`.
   package internal(set) var recovery = Recovery()
 
-  /// The directory as it was read last, journals of `journals` apart.
-  var listing = LogDirectory()
-  /// By number: closed ones that wait to be sealed, then the open one (none in a read-only log whose writer
-  /// died before making it).
+  /// The manifest as last read or written.
+  var manifest: Manifest
+  /// The turn of the last manifest whose name is known durable.
+  var durableManifest: UInt64 = 0
+  /// The damage of the current manifest, if the previous one is in use.
+  var manifestFlaw: Damage?
+  /// By number: closed journals that wait to be sealed, then the open one. A read-only log lacks
+  /// the open one if its writer died before creating it.
   var journals: [Journal] = []
+  /// Journals that are missing or have an unreadable header, by number.
+  var unreadJournals: [(number: UInt64, damage: Damage)] = []
   var watermark: Watermark?
   var watermarkFile: (any File)?
   package internal(set) var isPoisoned = false
   var writer: BlockWriter
   let footers = KeptFooters()
-  /// How far this instance has appended to each stream, since anything else could last have moved it.
-  var appended: [StreamName: Sequence] = [:]
+  /// Whether appended events stay in memory until their journal is sealed, for many large commits.
+  package var keepsAppended = false {
+    didSet { if !keepsAppended { kept = nil } }
+  }
+  var kept: AppendedEvents?
+  /// The last sequence that this instance appended to each stream, since it was last cleared.
+  var appended: [StreamID: Sequence] = [:]
 
   init(_ directory: String, _ id: LogID, _ fileSystem: any FileSystem, _ options: Options) {
     self.directory = directory
     self.id = id
     self.options = options
     self.fileSystem = MeteredFileSystem(fileSystem)
+    manifest = Manifest(log: id)
     writer = BlockWriter(level: options.level)
   }
 
   /// Bytes that were read from files of this log since it was opened.
   package var bytesRead: UInt64 { fileSystem.bytesRead }
 
-  /// Whether frames count that are not known durable: those of who is about to sync them. After a sync that failed they may
-  /// be gone from the file, or go later.
+  /// Whether frames count that are not known durable. A writer is about to sync them. After a
+  /// failed sync they may be missing from the file.
   var showsUnsynced: Bool { options.mode == .readWrite && !isPoisoned }
 
-  /// Where the next event goes; in a read-only log, and after a sync that failed, the end of what is known durable.
+  /// The position of the next event. For readers, and after a failed sync, the durable end.
   package var end: Position {
-    guard let open = journals.last else { return Position(file: listing.highestNumber + 1, index: 0) }
-    return Position(file: open.number, index: showsUnsynced ? open.end : open.durableEnd)
+    guard let open = journals.last else { return manifest.start.position }
+    return showsUnsynced ? open.endPosition : durableEnd
   }
 
-  /// Where the open journal goes on with bytes that are no frame, and that nothing says to be durable.
+  /// Whether anything was sealed.
+  package var hasSegments: Bool { !manifest.segments.isEmpty }
+
+  /// Bytes behind the last frame of the open journal that are no frame and not known durable.
   package var tornTail: Damage? {
     journals.last.flatMap { journal in
       journal.flaw.map { Damage(path: journal.path, offset: journal.size, flaw: $0) }
     }
   }
 
-  /// Events behind `durableEnd` that a writer has appended: it is about to sync them, or died before.
+  /// Events behind `durableEnd`. Their writer is about to sync them, or died before.
   package var unconfirmedEvents: UInt64 { journals.last.map { $0.end - $0.durableEnd } ?? 0 }
 
-  /// Whether there are frames of which nothing tells whether they are durable: the watermark is gone.
+  /// Whether the watermark is missing, so that some frames are not known durable.
   package var lacksWatermark: Bool { watermark == nil && unconfirmedEvents > 0 }
 
-  /// The position behind the last event that is known durable: nothing beyond it is shown to a peer.
+  /// The position behind the last event that is known durable. Peers see no event behind it.
   package var durableEnd: Position {
-    guard let open = journals.last else { return end }
-    return Position(file: open.number, index: open.durableEnd)
+    guard let open = journals.last else { return manifest.start.position }
+    return open.base.advanced(by: open.durableEnd)
   }
 
-  /// Whether there is enough for a segment, or a closed journal that waits to be sealed. A damaged log waits
-  /// until it is mended: the new file would have to name digests that cannot be read.
+  /// Whether enough events or a closed journal wait to be sealed, and the log is not damaged.
   package var wantsSealing: Bool { hasEnoughToSeal && recovery.damage.isEmpty }
 
-  /// Whether sealing waits for a damaged log to be mended.
+  /// Whether sealing waits for a repair.
   package var isSealingHeldUp: Bool { hasEnoughToSeal && !recovery.damage.isEmpty }
 
   private var hasEnoughToSeal: Bool { journals.count > 1 || isOpenJournalFull }
@@ -116,16 +129,35 @@ package final class Log {
   /// Whether the open journal alone is enough for a segment.
   package var isOpenJournalFull: Bool { (journals.last?.rawBytes ?? 0) >= UInt64(options.segmentSize) }
 
-  /// All files in the order of their places; damage follows what can be read of its place. In a read-only
-  /// log, and after a sync that failed, without the frames that are not known durable.
+  /// All files in the order of the log. For readers, and after a failed sync, only durable frames.
   var views: [FileView] {
-    var views = listing.views(in: directory)
-    views += journals.map { .journal(showsUnsynced ? $0 : $0.durablePart) }
-    return views.sorted { ($0.place, $0.isDamaged ? 1 : 0) < ($1.place, $1.isDamaged ? 1 : 0) }
+    var views = manifest.segments.map { FileView.segment($0) }
+    var unread = unreadJournals[...]
+    for journal in journals {
+      while let (number, damage) = unread.first, number < journal.number {
+        views.append(.damaged(damage, base: views.last?.end ?? manifest.start.position))
+        unread.removeFirst()
+      }
+      views.append(.journal(showsUnsynced ? journal : journal.durablePart))
+    }
+    for (_, damage) in unread {
+      views.append(.damaged(damage, base: views.last?.end ?? manifest.start.position))
+    }
+    return views
   }
 
-  /// Where reading ends if the caller does not say. With damage it must not end before the damage.
-  var readEnd: Position { recovery.damage.isEmpty ? end : Position(file: .max, index: .max) }
+  var fileViews: FileViews {
+    FileViews(files: views, directory: directory, log: id, fileSystem: fileSystem)
+  }
+
+  func segment(_ entry: SegmentEntry) throws(LogError) -> Segment {
+    try Segment(entry, in: directory, log: id, fileSystem: fileSystem)
+  }
+
+  func path(_ name: LogFileName) -> String { name.path(in: directory) }
+
+  /// The default end of reading. In a damaged log, it must not precede the damage.
+  var readEnd: Position { recovery.damage.isEmpty ? end : .end }
 
   /// Raw bytes of events at which a journal should be sealed.
   package var segmentSize: Int {
@@ -133,7 +165,7 @@ package final class Log {
     set { options.segmentSize = newValue }
   }
 
-  /// Releases the files. Readers that were made before go on.
+  /// Releases the files. Existing readers continue to work.
   package func close() {
     journals = []
     watermarkFile = nil
@@ -146,12 +178,12 @@ package final class Log {
     if isPoisoned { throw .poisoned(path: directory) }
   }
 
-  /// Throws if any file is known to be damaged: what rewrites files waits until they are mended.
+  /// Throws if a file is known to be damaged: rewriting waits for a repair.
   func checkWhole() throws(LogError) {
     if let damage = recovery.damage.first { throw damage.error }
   }
 
-  /// After a sync that failed nobody knows what is on disk.
+  /// Poisons the log after an error: a failed sync leaves the bytes on disk unknown.
   func poisoning<Result>(_ body: () throws(LogError) -> Result) throws(LogError) -> Result {
     do throws(LogError) { return try body() } catch {
       isPoisoned = true
@@ -160,34 +192,32 @@ package final class Log {
   }
 }
 
-/// What opening a log found, and did about it.
+/// The findings and repairs of opening a log.
 package struct Recovery: Sendable {
   /// A torn tail that was cut off.
   package struct Cut: Hashable, Sendable {
     package var path: String
-    /// Where the journal ends now.
+    /// The end of the journal after the cut.
     package var offset: UInt64
     package var bytes: UInt64
-    /// Where the bytes are kept.
+    /// The path of the copied bytes.
     package var keptAt: String
   }
 
-  /// What this open, or a `refresh` since, has cut.
+  /// The cuts of this opening and of later calls of `refresh`.
   package var cuts: [Cut] = []
-  /// Names of all kept tails in the directory, of earlier opens too: whoever must act on a cut compares them
-  /// with those that it has acted on, and so misses none if it died in between.
-  package var keptTails: [String] = []
-  /// Paths of journals that had the names of others, and got their own.
-  package var renamed: [(from: String, to: String)] = []
-  /// Files that are damaged or missing, as far as opening sees it: damage inside of a segment is found when it
-  /// is read. The log can be read up to there and around it, and appended to; `Survey` says what is lost.
+  /// How many tails were ever cut. A caller that must act on cuts compares it with the number on
+  /// which it has acted, so it misses none after a crash.
+  package var cutCount: UInt32 = 0
+  /// Journals that are damaged or missing. Damage of a segment is found when it is read. The log is
+  /// readable around the damage, and appendable.
   package var damage: [Damage] = []
-  /// Slots of the watermark that are not as they were written: ordinary after a crash.
+  /// Damaged slots of the watermark, which are ordinary after a crash.
   package var watermarkDamage: [Damage] = []
-  /// Why the watermark could not be written the last time. Nothing depends on it at once: the next frame says the
-  /// same, and the next sync writes it again.
+  /// The last error of writing the watermark. It is harmless: the next frame states the same, and
+  /// the next sync writes the watermark again.
   package var watermarkError: LogError?
-  /// What tells this directory from a copy of it. nil in a read-only log without a watermark.
+  /// Distinguishes this directory from a copy. nil in a read-only log without a watermark.
   package var watermarkIdentity: FileIdentity?
 
   package init() {}

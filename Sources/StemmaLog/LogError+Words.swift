@@ -1,7 +1,7 @@
 import StemmaEvents
 
 extension LogError: CustomStringConvertible {
-  /// What is wrong, where, and what to do next.
+  /// The problem, its place, and advice.
   package var description: String {
     switch self {
     case .system(let path, let operation, let code): System.failure(of: operation, at: path, code)
@@ -14,6 +14,8 @@ extension LogError: CustomStringConvertible {
       "\(path) has format \(found), this program knows up to \(supported); update it"
     case .foreignLog(let path, let expected, let found):
       "\(path) belongs to log \(found), this is log \(expected); take it away"
+    case .noManifest(let path, let flaw):
+      "\(path) cannot be read (\(flaw)), nor the one before it; `stemma repair --manifest` makes it anew from the files"
     case .noLog(let path):
       "there is no log in \(path): put it back from a backup, or clone a peer and go on there "
         + "(`stemma clone PEER DIR`); only the tables are left here"
@@ -52,24 +54,21 @@ extension Flaw: CustomStringConvertible {
     case .notThisFormat: "no file, and no part of one, begins like this"
     case .cutShort(let expected, let found):
       "it is cut short: \(expected) bytes were expected, there are \(found)"
-    case .lacking(let count): "\(count == 1 ? "1 byte" : "\(count) bytes") missing here"
-    case .surplus(let count): "\(count == 1 ? "1 byte" : "\(count) bytes") too many here"
     case .checksum(let expected, let found):
       "the checksum of the bytes is \(found.eightDigits), it should be \(expected.eightDigits)"
     case .digest: "the digest does not fit the bytes of the file"
     case .malformed(let field): "\(field) has a value that it cannot have"
     case .disagreement(let subject): subject
     case .doubled(let partition, let dot):
-      "event \(dot) of partition \(partition) stands here although there is another one of that name before it; "
-        + "`stemma repair --fork` writes what came later again under new names"
-    case .gap: "events that stood here were lost, and are not found again yet"
+      "duplicate event id \(dot) in partition \(partition); "
+        + "a machine was set back and wrote again; clone a peer and go on there"
     case .block(let error): error.description
     }
   }
 }
 
 extension UInt32 {
-  /// As checksums are written.
+  /// The notation of checksums.
   var eightDigits: String {
     let digits = String(self, radix: 16)
     return String(repeating: "0", count: 8 - digits.count) + digits

@@ -1,11 +1,11 @@
 import StemmaEvents
 
-/// Identifies what a log held up to a position: the tables keep it with their rows, and so notice a log that
-/// was restored from a backup, or replaced.
+/// Identifies the content of a log up to a position. The tables store it with their rows, and so
+/// detect a log that was restored from a backup, or replaced.
 package struct LogToken: Hashable, Sendable {
-  /// Where the next event went when the token was taken.
+  /// The position of the next event when the token was taken.
   package var position: Position
-  /// The chain value there: it depends on everything that the file before the position holds.
+  /// The chain value there, which depends on all content of the file before the position.
   package var chain: UInt32
 
   package init(position: Position, chain: UInt32) {
@@ -14,5 +14,5 @@ package struct LogToken: Hashable, Sendable {
   }
 
   /// Before the first event of any log.
-  package static let start = LogToken(position: Position(file: 0, index: 0), chain: 0)
+  package static let start = LogToken(position: .first, chain: 0)
 }

@@ -1,17 +1,16 @@
 import StemmaEvents
 
-/// The right to write to a node: `flock` on the file `lock` in the node's directory, with the holder's pid in
-/// it. Held per group of commits, not per process; readers never take it. The operating system releases it
-/// when the holder dies.
+/// The right to write to a node: `flock` on its file `lock`, which has the holder's pid. Held for a
+/// group of commits, never by readers. The operating system releases it when the holder dies.
 ///
-/// A writer that finds the lock taken enters the file's queue, and the lock goes to the first in it. A writer that is
-/// stopped (SIGSTOP) keeps its place, so a writer that has waited for half of its time asks for the lock out of turn.
+/// A writer that finds the lock taken enters the file's queue, and the lock goes to the first one
+/// in it. A stopped writer keeps its place, so others try out of turn after half of their wait.
 ///
-/// A second line names the holder that writes more than once. Whoever gets the lock writes its own lines before it
-/// does anything else, so a holder that finds its lines still there knows that nobody else has written meanwhile.
+/// A second line names the holder that writes more than once. Each holder first writes its own
+/// lines. A holder that finds its lines unchanged knows that no other one has written since.
 package final class WriterLock {
-  /// One of those who write to a node again and again. Drawn at random, because pids are the same in several
-  /// containers that share a directory, and come again.
+  /// A component that writes to a node repeatedly. Its number is random, because pids repeat over
+  /// time and in containers that share a directory.
   package struct Holder: Sendable {
     fileprivate let number: UInt64
 
@@ -21,7 +20,7 @@ package final class WriterLock {
   private let file: any File
   /// The content of the file while the lock is held.
   private let text: [UInt8]
-  /// Whether this holder was the last one who held the lock.
+  /// Whether this holder was also the last one.
   package let isReturning: Bool
 
   /// Waits up to `wait` milliseconds, then throws `.inUse`. Makes the file if there is none.
@@ -31,7 +30,7 @@ package final class WriterLock {
   ) throws(LogError) {
     let file = try fileSystem.open(path, .openOrCreate)
     let limit = Duration.milliseconds(milliseconds)
-    // Not the sum of the pauses, which take longer while the machine is busy.
+    // Measured, because pauses take longer on a busy machine.
     var begin: SuspendingClock.Instant?
     var waited = Duration.zero
     var pause: UInt32 = 1
@@ -53,7 +52,7 @@ package final class WriterLock {
     self.file = file
     let lines = "\(pid)\n" + (holder.map { "\($0.number)\n" } ?? "")
     text = Array(lines.utf8)
-    // Where these bytes are two whole lines, there are no others: whoever holds the lock writes two at most.
+    // A holder writes two lines at most, so these bytes are the whole content if they match.
     let found = holder == nil ? [] : try file.read(at: 0, count: text.count)
     isReturning = found == text
     if isReturning { return }
@@ -64,9 +63,9 @@ package final class WriterLock {
   /// Traps unless the lock is held, and its file names the holder. For tests.
   package func checkInvariants() throws(LogError) {
     let isHeld = try file.tryLock()
-    precondition(isHeld, "whoever holds the lock may ask for it again")
+    precondition(isHeld, "the holder can acquire the lock again")
     let found = try file.read(at: 0, count: Self.limit)
-    precondition(found == text, "nobody writes the file but the holder of the lock")
+    precondition(found == text, "only the holder of the lock writes the file")
   }
 
   /// How long the first in the queue may leave a free lock, in milliseconds.
@@ -76,6 +75,6 @@ package final class WriterLock {
 
   deinit { release() }
 
-  /// Lets the next one write. Harmless when repeated.
+  /// Releases the lock. Harmless when repeated.
   package func release() { file.close() }
 }

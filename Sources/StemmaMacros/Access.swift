@@ -1,11 +1,11 @@
 import SwiftDiagnostics
 import SwiftSyntax
 
-// How far what the macros write can be seen: as far as the type that they stand on. A property that is seen less far may have
-// a type that is seen no further than itself; only what everybody has is seen further.
+// The visibility of generated members is that of their type. A less visible property can have a
+// type that is equally hidden, so its members are narrowed, unless that type is visible everywhere.
 
 extension DeclModifierListSyntax {
-  /// How far a member with these modifiers is seen of a type that is seen as far as `access` says.
+  /// The visibility of a member with these modifiers, of a type with the visibility `access`.
   func narrowing(_ access: String) -> String {
     let isPrivate = contains { ["private", "fileprivate"].contains($0.name.text) && $0.detail == nil }
     return [isPrivate ? "fileprivate " : accessPrefix, access].narrowest(access)
@@ -13,7 +13,7 @@ extension DeclModifierListSyntax {
 }
 
 extension Sequence<String> {
-  /// The one that is seen least far; `widest` if there is none.
+  /// The lowest visibility; `widest` if there is none.
   func narrowest(_ widest: String) -> String {
     let order = ["fileprivate ", "", "package ", "public "]
     return order.first { contains($0) } ?? widest
@@ -21,16 +21,15 @@ extension Sequence<String> {
 }
 
 extension TableDeclaration.Column {
-  /// How far what is written for the column can be seen.
+  /// The visibility of the code generated for the column.
   func access(_ access: String) -> String {
-    // Of less than `package`, everything is seen in the module.
+    // Below `package`, everything is visible in the module.
     guard !access.isEmpty, !SpelledTypes.isEverybodys(representation ?? type) else { return access }
     return variable.modifiers.narrowing(access)
   }
 }
 
 extension TableDeclaration.Stored {
-  /// How far what is written for the property can be seen.
   func access(_ access: String) -> String {
     switch self {
     case .column(let column): column.access(access)
@@ -40,15 +39,14 @@ extension TableDeclaration.Stored {
 }
 
 extension TableDeclaration.Relationship {
-  /// How far what is written for the relationship can be seen.
   func access(_ access: String) -> String {
     access.isEmpty ? access : variable.modifiers.narrowing(access)
   }
 }
 
 extension TableDeclaration {
-  /// A key that is seen less far than its model, and types of properties that are declared beside them and seen less far than
-  /// they.
+  /// Reports a key that is less visible than its model, and nested types that are less visible than
+  /// their properties.
   func checkAccess(_ misuses: inout Misuses) {
     guard !access.isEmpty else { return }
     let word = String(access.dropLast())
@@ -69,11 +67,11 @@ extension TableDeclaration {
   }
 }
 
-/// A declaration of a type in another.
+/// A type declared inside another one.
 typealias NestedTypeSyntax = DeclSyntaxProtocol & NamedDeclSyntax & WithAttributesSyntax & WithModifiersSyntax
 
 extension StructDeclSyntax {
-  /// A type that is declared in this one and seen less far than `access` says, of a property that has it.
+  /// A type declared in this one that is less visible than `access`, for a property of that type.
   func hiddenType(_ type: String, _ access: String) -> (any NestedTypeSyntax)? {
     let name = SpelledTypes.unwrapped(type).type
     for member in memberBlock.members {
@@ -84,7 +82,7 @@ extension StructDeclSyntax {
     return nil
   }
 
-  /// Whether a property, or its type, is seen less far than the struct.
+  /// Whether a property or its type is less visible than the struct.
   func isHidden(_ stored: TableDeclaration.Stored) -> Bool {
     let access = modifiers.accessPrefix
     return stored.access(access) != access || hiddenType(stored.type, access) != nil

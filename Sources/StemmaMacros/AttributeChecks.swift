@@ -1,9 +1,9 @@
 import SwiftSyntax
 
-/// What is said by attributes. A macro sees an argument as it is written, and no value: one that it cannot read must not
-/// be passed over, or a rule that somebody gave would not hold.
+/// Checks of attributes. A macro sees an argument's source, not its value. An argument that it
+/// cannot read is an error, because the declared rule would not apply otherwise.
 extension Misuses {
-  /// The attributes that stand on a property, or on the struct.
+  /// Checks the attributes of a property or a struct.
   mutating func checkArguments(of attributes: AttributeListSyntax) {
     for name in ["Column", "Index"] + TableDeclaration.Relationship.Kind.allCases.map(\.rawValue) {
       for attribute in attributes.all(name) { checkArguments(of: attribute) }
@@ -34,7 +34,7 @@ extension Misuses {
     }
   }
 
-  /// What is said of a declaration must not depend on the build either: an attribute inside of `#if` would be passed over.
+  /// Declarations must not depend on the build: an attribute inside of `#if` would be ignored.
   mutating func checkConditional(_ attributes: AttributeListSyntax) {
     let names = ["Table", "Selection", "Column", "Index", "Ephemeral"]
     for case .ifConfigDecl(let conditional) in attributes {
@@ -52,8 +52,8 @@ extension Misuses {
 }
 
 extension TableDeclaration {
-  /// A property is one column, and what is not stored is none. (Beside `@Ephemeral`, `lazy` and relationships the checks
-  /// of these say it.)
+  /// Reports a second `@Column`, and column attributes on a property that is not stored. (Other
+  /// checks report `@Ephemeral`, `lazy` and relationships.)
   static func checkAttributes(_ variable: VariableDeclSyntax, _ misuses: inout Misuses) {
     for attribute in variable.attributes.all("Column").dropFirst() {
       misuses.add(
@@ -74,19 +74,19 @@ extension TableDeclaration {
 }
 
 extension AttributeSyntax {
-  /// The arguments that are no literals of what they stand for.
+  /// The arguments that are not literals of the expected kind.
   var unreadable: [LabeledExprSyntax] { expressions.filter { !$0.isReadable } }
 
-  /// The label by which Amplify's first GraphQL names fields of this model, or an index, for a relationship whose fields
-  /// are the other model's. (`references:`, of its second, names those.)
+  /// The label for this model's fields or an index, from Amplify's first GraphQL, on a relationship
+  /// whose fields are the other model's. (`references:`, from its second, names those.)
   fileprivate var ownSideLabel: String? {
     let name = attributeName.trimmedDescription.split(separator: ".").last
     guard name == "HasMany" || name == "HasOne" else { return nil }
     return expressions.compactMap(\.label?.text).first { ["fields", "indexName"].contains($0) }
   }
 
-  /// The same with its properties one by one, where they stand in a list, or behind the label that GraphQL has, and whether
-  /// there is one; nil where they do not, and where one is no literal.
+  /// The attribute with properties one by one, if they are in a list or have GraphQL's label, and
+  /// whether there are any. Nil otherwise, and if one is no literal.
   fileprivate var withPlainFields: (text: String, isComplete: Bool)? {
     let name = attributeName.trimmedDescription
     guard name != "Column", name != "Table" else { return nil }
@@ -107,14 +107,14 @@ extension AttributeSyntax {
       }
     }
     guard !isPlain else { return nil }
-    // What has no label stands first.
+    // Arguments without a label come first.
     let arguments = (fields.isEmpty ? ["\"…\""] : fields) + others
     return ("@\(name)(\(arguments.joined(separator: ", ")))", !fields.isEmpty)
   }
 }
 
 extension LabeledExprSyntax {
-  /// What properties stand behind in GraphQL.
+  /// The labels of properties in GraphQL.
   fileprivate static let fieldLabels: Set = ["fields", "references"]
 
   fileprivate var isReadable: Bool {
@@ -127,7 +127,7 @@ extension LabeledExprSyntax {
       expression.is(NilLiteralExprSyntax.self)
         || expression.as(ArrayExprSyntax.self)?.elements.allSatisfy { $0.expression.fieldName != nil }
           ?? false
-    // What is generated says them again, as they are written.
+    // The generated code repeats these as they are written.
     case "policy", "deletes": true
     default: expression.fieldName != nil
     }

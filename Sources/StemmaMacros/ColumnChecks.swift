@@ -1,7 +1,7 @@
 import SwiftDiagnostics
 import SwiftSyntax
 
-/// What can be told of a column from how it is written. What only its type's declaration says, the compiler tells.
+/// Checks of a column's source. The compiler reports errors that depend on its type's declaration.
 extension TableDeclaration {
   /// A column has one name.
   static func checkPattern(_ binding: PatternBindingSyntax, _ variable: VariableDeclSyntax) throws {
@@ -19,7 +19,7 @@ extension TableDeclaration {
       at: pattern, fix: fix)
   }
 
-  /// Whether it is `Related<Model>` of this library, as far as it is written: one without arguments is of somebody else.
+  /// Whether the source is this library's `Related<Model>`; without arguments, it is another type.
   private static func isRelated(_ type: TypeSyntax) -> Bool {
     let member = type.as(MemberTypeSyntax.self)
     guard let name = type.as(IdentifierTypeSyntax.self) ?? member?.lastName else { return false }
@@ -27,7 +27,7 @@ extension TableDeclaration {
       && (member == nil || member?.baseType.trimmedDescription == "Stemma")
   }
 
-  /// Types that no column can have. `isOfGroup`: of a `@Selection`, which has no relationships.
+  /// Refuses types that no column can have. `isOfGroup`: in a `@Selection`, without relationships.
   static func check(_ type: TypeSyntax, of name: String, isOfGroup: Bool) throws {
     let bare = type.bare
     if isRelated(bare) {
@@ -54,7 +54,7 @@ extension TableDeclaration {
     }
   }
 
-  /// Lists of lists, dictionaries and sets, which no column holds as such; JSON of any depth can be stored.
+  /// Refuses lists of lists, dictionaries and sets, which no column stores; JSON can store them.
   static func checkDepth(_ type: TypeSyntax, of name: String, _ variable: VariableDeclSyntax) throws {
     let column = variable.attributes.named("Column")
     guard column?.expression("as") == nil, let what = collection(type.bare) else { return }
@@ -77,7 +77,7 @@ extension TableDeclaration {
     return ["Set": "a set", "Dictionary": "a dictionary"][generic?.name.text ?? ""]
   }
 
-  /// What stands beside the attribute of a relationship: nothing about columns, and no second relationship.
+  /// Refuses attributes of columns, and a second relationship, beside that of a relationship.
   static func checkMarks(_ variable: VariableDeclSyntax, _ misuses: inout Misuses) {
     let marks = Relationship.Kind.allCases.map(\.rawValue)
     let relationships = marks.filter { variable.attributes.named($0) != nil }
@@ -91,7 +91,7 @@ extension TableDeclaration {
     }
   }
 
-  /// What stands in a model, or in a group, and is neither a column nor kept out of the columns.
+  /// Reports members of a model or a group that are neither columns nor excluded from them.
   static func checkMember(_ member: DeclSyntax, _ misuses: inout Misuses) {
     if let conditional = member.as(IfConfigDeclSyntax.self) { checkConditional(conditional, &misuses) }
     guard let variable = member.as(VariableDeclSyntax.self) else { return }
@@ -102,7 +102,7 @@ extension TableDeclaration {
     if variable.isInstance { checkEphemeral(variable, &misuses) }
   }
 
-  /// Which columns and relationships there are must not depend on the build.
+  /// The columns and relationships must not depend on the build.
   private static func checkConditional(_ conditional: IfConfigDeclSyntax, _ misuses: inout Misuses) {
     for clause in conditional.clauses {
       guard case .decls(let members) = clause.elements else { continue }
@@ -127,7 +127,7 @@ extension TableDeclaration {
     }
   }
 
-  /// What a relationship leads to depends on the record.
+  /// A relationship belongs to a record, so it is not static.
   private static func checkStatic(_ variable: VariableDeclSyntax, _ misuses: inout Misuses) {
     guard variable.isRelationship,
       let modifier = variable.modifiers.first(where: { $0.name.tokenKind == .keyword(.static) })
@@ -137,7 +137,7 @@ extension TableDeclaration {
       fix: .replace("leave out `static`", [.leavingOut(modifier)]))
   }
 
-  /// A record that is read has its values at once; what is made when it is asked for is none of them.
+  /// A record that is read has all values at once, so a column is not lazy.
   private static func checkLazy(_ variable: VariableDeclSyntax, _ misuses: inout Misuses) {
     guard variable.attributes.named("Ephemeral") == nil, !variable.isRelationship,
       let modifier = variable.modifiers.first(where: { $0.name.tokenKind == .keyword(.lazy) }),
@@ -150,8 +150,8 @@ extension TableDeclaration {
         by: variable.without(["Column", "Index"].flatMap(variable.attributes.all)).marked("@Ephemeral")))
   }
 
-  /// What stands beside `@Ephemeral`: a row that is read has the property as well, so it has a default, and nothing about
-  /// storing.
+  /// Checks `@Ephemeral`: a record that is read has the property, too. It needs a default, and has
+  /// no attributes about storage.
   private static func checkEphemeral(_ variable: VariableDeclSyntax, _ misuses: inout Misuses) {
     guard variable.attributes.named("Ephemeral") != nil, !variable.isRelationship else { return }
     for name in ["Column", "Index"] {
@@ -180,8 +180,8 @@ extension TableDeclaration {
 }
 
 extension MemberReader {
-  /// A column that can be nil, said in more than one way. (A key and a group cannot be.) Where it may be a part of a key, the
-  /// advice holds for one, and elsewhere, too.
+  /// Reports a column that is optional in a redundant way. (A key and a group cannot be optional.)
+  /// For a possible key part, the advice covers both cases.
   static func checkOptional(
     _ column: TableDeclaration.Column, mayBeKey: Bool = false, _ misuses: inout Misuses
   ) {
@@ -202,7 +202,7 @@ extension MemberReader {
       at: type, fix: .replace("write `\(column.type)`", type, by: TypeSyntax(stringLiteral: column.type)))
   }
 
-  /// A constant with a value. In a key it is the value that is too much, elsewhere the constant.
+  /// Reports a constant with a value: as a key it must lose the value, otherwise be a variable.
   static func checkConstant(_ column: TableDeclaration.Column, _ isKey: Bool, _ misuses: inout Misuses) {
     guard !column.isVariable, column.defaultValue != nil,
       let binding = column.place.as(PatternBindingSyntax.self)
@@ -219,7 +219,7 @@ extension MemberReader {
     }
   }
 
-  /// Types of columns that are no types of keys, and keys and parts of keys (`what`) that can be nil.
+  /// Reports types that no key can have, and optional keys and key parts (`what`).
   static func checkKeyType(_ part: TableDeclaration.Column, _ what: String, _ misuses: inout Misuses) {
     if let type = part.annotation, let reason = part.unfitForKey {
       misuses.add(
@@ -232,7 +232,7 @@ extension MemberReader {
     }
   }
 
-  /// What stands beside a property of a group that only a model can follow.
+  /// Reports attributes on a group's property that only a model can have.
   static func checkMarks(ofPart part: TableDeclaration.Column, _ misuses: inout Misuses) {
     for index in part.variable.attributes.all("Index") {
       let fields = ([part.property] + index.strings).map { "\"\($0)\"" }.joined(separator: ", ")
@@ -247,7 +247,7 @@ extension MemberReader {
     }
   }
 
-  /// A name, or another type, of a column that is several.
+  /// Reports a name or a representation for a group of columns.
   static func checkGroup(_ group: TableDeclaration.Column, _ misuses: inout Misuses) {
     guard let column = group.variable.attributes.named("Column"),
       !column.unlabelled.isEmpty || column.expression("as") != nil
@@ -258,7 +258,7 @@ extension MemberReader {
       at: column)
   }
 
-  /// A property of a group: no other group.
+  /// Reports a group inside of a group.
   func checkPart(
     _ part: TableDeclaration.Column, of group: StructDeclSyntax, _ misuses: inout Misuses
   ) {
@@ -271,10 +271,10 @@ extension MemberReader {
       at: type)
   }
 
-  /// A nested struct as a column's type: one with `@Selection` is a group of columns and always there, one that says
-  /// nothing of itself is no column.
+  /// Checks a nested struct as a column's type: a group with `@Selection` cannot be optional, and a
+  /// struct without conformances is no column.
   ///
-  /// - Returns: Whether it is one of them, and wrong.
+  /// - Returns: whether an error was reported.
   static func checkNested(
     _ column: TableDeclaration.Column, isKey: Bool, selections: Set<String>,
     plain: [String: StructDeclSyntax], _ misuses: inout Misuses
@@ -306,11 +306,10 @@ extension MemberReader {
 }
 
 extension TableDeclaration.Column {
-  /// Its type, where that is written.
   var annotation: TypeSyntax? { place.as(PatternBindingSyntax.self)?.typeAnnotation?.type }
 
-  /// Why it cannot be a part of a key, which has to be the same text on every machine, and what can be one instead; nil if
-  /// it can.
+  /// Why it cannot be a key part, which must have the same text on every machine, and an
+  /// alternative; nil if it can.
   var unfitForKey: (what: String, instead: String)? {
     guard let type = annotation?.bare else { return nil }
     let name = type.trimmedDescription
@@ -324,21 +323,21 @@ extension TableDeclaration.Column {
     }
   }
 
-  /// The advice to leave out the question mark.
+  /// The advice to remove the question mark.
   var required: FixIt? {
     guard let type = annotation, type.bare != type else { return nil }
     let bare = type.bare
     return .replace("write `\(bare.trimmedDescription)`", [.required(bare, place)])
   }
 
-  /// What declares it, without the value.
+  /// Its declaration without the value.
   var withoutValue: PatternBindingSyntax {
     PatternBindingSyntax(pattern: PatternSyntax(stringLiteral: "\(property.inCode): \(type)"))
   }
 }
 
 extension StructDeclSyntax {
-  /// Whether it may be declared as a ColumnValue, here or elsewhere: it conforms to more than what groups and keys do.
+  /// Whether it may be a ColumnValue: it has more conformances than groups and keys need.
   fileprivate var canBeColumn: Bool {
     let common: Set = ["Hashable", "Equatable", "Sendable"]
     return inheritanceClause?.inheritedTypes.contains { !common.contains($0.type.trimmedDescription) }

@@ -1,8 +1,8 @@
 import SwiftSyntax
 import SwiftSyntaxBuilder
 
-// Default values of properties are written again as those of parameters. In a public initialiser these name nothing that is
-// seen less far, as a property's value may. So a public type has its values in an `enum _Defaults`, and parameters name that.
+// Default values of properties become those of parameters. A public initializer's can use public
+// names only, so a public type keeps default values in `enum _Defaults` for that.
 
 extension TableDeclaration.Stored {
   private var defaultValue: ExprSyntax? {
@@ -16,7 +16,7 @@ extension TableDeclaration.Stored {
     self.access(access) == "public " && !value.isNameless
   }
 
-  /// The default value of a parameter for it. `owner`: the type that has the property, which is seen as far as `access` says.
+  /// A parameter's default value. `owner`: the type with the property, of visibility `access`.
   func parameterDefault(_ owner: String, _ access: String) -> String? {
     guard let defaultValue else { return nil }
     return isKept(defaultValue, access) ? "\(owner)._Defaults.\(property.inCode)" : defaultValue.description
@@ -43,7 +43,7 @@ extension TableDeclaration.Stored {
 }
 
 extension ExprSyntax {
-  /// Whether it names nothing.
+  /// Whether it has no names.
   fileprivate var isNameless: Bool {
     if let list = self.as(ArrayExprSyntax.self) { return list.elements.allSatisfy(\.expression.isNameless) }
     return isLiteral || self.is(NilLiteralExprSyntax.self)

@@ -1,7 +1,7 @@
 import SwiftSyntax
 import SwiftSyntaxBuilder
 
-/// The nested `Draft`: the table's stored properties, with a nested key's parts in the place of the key.
+/// The nested `Draft`: the table's stored properties, with the parts of a nested key instead of it.
 struct DraftExpansion {
   let table: TableDeclaration
 
@@ -10,9 +10,9 @@ struct DraftExpansion {
     var name: String
     var type: String
     var defaultValue: String?
-    /// How a row spells it.
+    /// The property's path in a row.
     var source: String
-    /// How far it is seen, as a prefix.
+    /// Its visibility, as a prefix.
     var access: String
     /// The statements that write it.
     var writing: [String]
@@ -21,8 +21,8 @@ struct DraftExpansion {
     var assignment: String { "self.\(name.inCode) = \(name.inCode)" }
   }
 
-  /// A key part that is named `id` may be absent: it is minted then. Of a type that may be another name for one that is minted
-  /// the compiler decides, where a draft leaves it out.
+  /// A key part named `id` can be absent, and is minted then. For a type that may be an alias of a
+  /// mintable one, the compiler decides when a draft omits the part.
   private func keyField(_ part: TableDeclaration.Column) -> Field {
     let owner = table.name + (table.key.selection.map { ".\($0)" } ?? "")
     var type = part.type
@@ -49,7 +49,7 @@ struct DraftExpansion {
         source: group.property.inCode, access: stored.access(table.access),
         writing: group.columns.map { $0.writing($0.pathInCode) })
     case .column(let column):
-      // What the node maintains may be absent, too.
+      // Values that the node maintains can be absent, too.
       let type = column.isMaintained && !column.isOptional ? "\(column.type)?" : column.type
       return Field(
         name: column.property, type: type,
@@ -59,7 +59,7 @@ struct DraftExpansion {
     }
   }
 
-  /// The protocols of the table that a draft can have, too.
+  /// The table's protocols that a draft has, too.
   private var conformances: String {
     let inherited = table.declaration.inheritanceClause?.inheritedTypes.map(\.type.trimmedDescription) ?? []
     let copied = inherited.filter {
@@ -89,7 +89,7 @@ struct DraftExpansion {
       """
   }
 
-  /// The initialiser that takes a nested key whole.
+  /// The initializer with a nested key as a whole.
   private func keyed(_ key: [Field], _ others: [Field]) -> String {
     guard let selection = table.key.selection else { return "" }
     let parameters = ["\(table.key.property.inCode): \(selection)"] + others.map(\.parameter)
@@ -97,22 +97,22 @@ struct DraftExpansion {
     return initializer("", others.map(\.access), parameters, assignments)
   }
 
-  /// The initialiser that takes related records in the place of reference fields. Disfavoured, because without any
-  /// of them both fit.
+  /// The initializer with related records instead of reference fields. Disfavored, because a call
+  /// without records fits both.
   ///
-  /// Two references that share a field have to agree on it, and so has an optional one with the key: it throws if they
-  /// do not.
+  /// References that share a field must agree on it, as must an optional one and the key; otherwise
+  /// it throws.
   private func related(_ fields: [Field]) -> String {
     related(fields, table.relationships.filter { $0.kind == .belongsTo })
   }
 
-  /// The same where an optional relationship shares parts with the key: of a record that is given, these are taken.
+  /// The same if an optional relationship shares parts with the key: its record gives these parts.
   private func relatedByKey(_ fields: [Field]) -> String {
     let keyParts = Set(table.key.columns.map(\.property))
     let parents = table.relationships.filter { $0.kind == .belongsTo }
     let sharing = parents.filter { $0.isOptional && !keyParts.isDisjoint(with: $0.fields) }
     guard sharing.count == 1, let shared = sharing.first else { return "" }
-    // One that only the key makes up cannot be without a record in any case.
+    // A reference of key parts only always has a record.
     guard !keyParts.isSuperset(of: shared.fields) else { return "" }
     return related(
       fields,
@@ -126,7 +126,7 @@ struct DraftExpansion {
   private func related(_ fields: [Field], _ parents: [TableDeclaration.Relationship]) -> String {
     guard !parents.isEmpty else { return "" }
     let keyParts = Set(table.key.columns.map(\.property))
-    // A part of the key is there in any case, so only a record that is there in any case can give it.
+    // A key part is always required, so only a required record can give it.
     var source: [String: String] = [:]
     var assignments: [String] = []
     var checks: [String] = []
@@ -152,7 +152,7 @@ struct DraftExpansion {
       throwing: !checks.isEmpty)
   }
 
-  /// Lines that throw if a record is given that says otherwise about a field.
+  /// Lines that throw if a given record contradicts another value of a field.
   private func check(
     _ parent: TableDeclaration.Relationship, _ part: String, _ other: String, _ field: String
   ) -> [String] {

@@ -1,7 +1,7 @@
 import SwiftDiagnostics
 import SwiftSyntax
 
-/// A misuse of a macro, said at the place where it is.
+/// A misuse of a macro, reported at its place.
 struct Misuse: DiagnosticMessage {
   let id: String
   let message: String
@@ -18,26 +18,26 @@ struct Misuse: DiagnosticMessage {
   }
 }
 
-/// What to do about a misuse.
+/// The advice for a misuse.
 struct Advice: FixItMessage {
   let message: String
   var fixItID: MessageID { MessageID(domain: "Stemma", id: message) }
 }
 
-/// A model that is refused, with what `@Table` has to say of it: nothing, where another attribute says it all.
+/// A refused model, with the diagnostics of `@Table`: none if another attribute reports all errors.
 struct Refusal: Error {
   let diagnostics: [Diagnostic]
 }
 
-/// The misuses of one declaration. All are said at once.
+/// The misuses of one declaration. All are reported together.
 struct Misuses {
   private(set) var diagnostics: [Diagnostic] = []
-  /// Whether there are errors that another attribute says.
+  /// Whether another attribute reports errors.
   private(set) var hasOthers = false
 
   var hasErrors: Bool { hasOthers || diagnostics.contains { $0.diagMessage.severity == .error } }
 
-  /// Has the same errors, which are said elsewhere.
+  /// Adds errors that are reported elsewhere.
   mutating func follow(_ other: Misuses) { hasOthers = hasErrors || other.hasErrors }
 
   mutating func add(_ id: String, _ message: String, at node: some SyntaxProtocol, fix: FixIt? = nil) {
@@ -51,7 +51,7 @@ struct Misuses {
     diagnostics.append(Diagnostic(node: node, message: misuse, fixIts: fix.map { [$0] } ?? []))
   }
 
-  /// One misuse, to be thrown.
+  /// A single misuse, for `throw`.
   static func error(_ id: String, _ message: String, at node: some SyntaxProtocol, fix: FixIt? = nil)
     -> DiagnosticsError
   {
@@ -60,7 +60,7 @@ struct Misuses {
     return DiagnosticsError(diagnostics: misuses.diagnostics)
   }
 
-  /// Runs `body` and keeps what it throws.
+  /// Runs `body` and collects the errors that it throws.
   mutating func collect<Result>(_ body: () throws -> Result?) throws -> Result? {
     do { return try body() } catch let error as DiagnosticsError {
       diagnostics += error.diagnostics
@@ -70,19 +70,19 @@ struct Misuses {
 }
 
 extension FixIt {
-  /// Replaces a node by another, and keeps the white space around it.
+  /// Replaces a node by another one, and keeps the white space around it.
   static func replace(_ advice: String, _ old: some SyntaxProtocol, by new: some SyntaxProtocol) -> FixIt {
     replace(advice, [.replacement(of: old, by: new)])
   }
 
-  /// Replaces several nodes, of which none holds another.
+  /// Replaces several nodes that do not contain each other.
   static func replace(_ advice: String, _ changes: [Change]) -> FixIt {
     FixIt(message: Advice(message: advice), changes: changes)
   }
 }
 
 extension FixIt.Change {
-  /// A node in the place of another, with the white space around that.
+  /// Replaces a node by another one, with the white space around the old one.
   static func replacement(of old: some SyntaxProtocol, by new: some SyntaxProtocol) -> Self {
     var new = Syntax(new)
     new.leadingTrivia = old.leadingTrivia

@@ -2,8 +2,8 @@ import SwiftDiagnostics
 import SwiftSyntax
 import SwiftSyntaxMacros
 
-/// `@Column`, `@Ephemeral` and `@Index`, which `@Table` and `@Selection` read, and which make nothing by themselves. Where
-/// neither reads them they would be passed over.
+/// `@Column`, `@Ephemeral` and `@Index` generate nothing; `@Table` and `@Selection` read them. They
+/// are errors where neither reads them.
 struct MarkerMacro: PeerMacro {
   static func expansion(
     of node: AttributeSyntax, providingPeersOf declaration: some DeclSyntaxProtocol,
@@ -17,7 +17,7 @@ struct MarkerMacro: PeerMacro {
     context.diagnose(
       Diagnostic(
         node: node,
-        message: Misuse("markPlace", "@\(name) stands on \(place); leave it out here"),
+        message: Misuse("markPlace", "@\(name) belongs on \(place); leave it out here"),
         fixIts: declaration.asProtocol(WithAttributesSyntax.self).map { [.leaveOut(node, of: $0)] } ?? []))
     return []
   }
@@ -32,7 +32,7 @@ struct MarkerMacro: PeerMacro {
     return ["Table", "Selection"].contains { has($0, group) }
   }
 
-  /// Of an attribute inside of `#if`, `@Table` says what is wrong with it, in the builds that have it.
+  /// Inside of `#if` counts, too: `@Table` reports that, in the builds that have it.
   private static func has(_ name: String, _ group: (any DeclGroupSyntax)?) -> Bool {
     guard let attributes = group?.attributes else { return false }
     return attributes.named(name) != nil || attributes.hasConditional(name)

@@ -1,7 +1,7 @@
 import SwiftDiagnostics
 import SwiftSyntax
 
-/// Reads the members of a struct that is to be a table.
+/// Reads the members of a struct with `@Table`.
 struct MemberReader {
   private let declaration: StructDeclSyntax
   /// The nested structs with `@Selection`, by name.
@@ -75,7 +75,7 @@ struct MemberReader {
     Self.checkGroup(column, &misuses)
     var inner = Misuses()
     let parts = try SelectionMacro.parts(of: selection, "\(name).\(column.type)", isOfTable: true, &inner)
-    // Its own attribute says them.
+    // The struct's own attribute reports them.
     misuses.follow(inner)
     for part in parts { checkPart(part, of: selection, &misuses) }
     stored.append(
@@ -91,7 +91,7 @@ struct MemberReader {
 
   /// The primary key: the marked property, else the one named `id`.
   ///
-  /// With an error, and in its place some key to go on with, if there is none or more than one.
+  /// If there is none or more than one, reports an error and returns a substitute.
   mutating func key(_ misuses: inout Misuses) -> TableDeclaration.Key {
     for other in marked.dropFirst() {
       misuses.add(
@@ -133,7 +133,7 @@ struct MemberReader {
   private func checkKey(_ group: TableDeclaration.Group, _ misuses: inout Misuses) {
     guard let nested = selections[group.selection] else { return }
     for part in group.columns {
-      // One that can be nil in more ways than one was refused with the group.
+      // A part with a redundant optional was reported with the group.
       if !(part.annotation?.isOddOptional ?? false) { Self.checkKeyType(part, "key part", &misuses) }
       if part.representation != nil {
         misuses.add(
@@ -150,7 +150,7 @@ struct MemberReader {
       fix: .replace("make it Hashable", nested, by: nested.hashable))
   }
 
-  /// A model without a key, or with one property `id` that is not to be it.
+  /// Reports a model without a key; its property `id` may be excluded explicitly.
   private func addNoKey(_ misuses: inout Misuses) {
     let what = "\(declaration.name.text) has no primary key"
     if let denied = all.first(where: { $0.property == "id" }),
@@ -170,7 +170,7 @@ struct MemberReader {
     }
   }
 
-  /// The advice to mark an `ID`, or else to add `let id: UUID`, where nothing else is called so.
+  /// The advice to mark an `ID`, or else to add `let id: UUID`, if the name is free.
   private var identified: FixIt? {
     if let other = all.first(where: { $0.name.lowercased() == "id" }) {
       guard other.variable.attributes.named("Column") == nil, other.variable.bindings.count == 1,
@@ -186,7 +186,7 @@ struct MemberReader {
       block.members.isEmpty
       ? block.rightBrace.leadingTrivia.lastLine.map { $0 + .spaces(2) }
       : block.members.leadingTrivia.lastLine
-    // On one line, the next member begins behind a semicolon.
+    // On one line, a semicolon precedes the next member.
     let item = MemberBlockItemSyntax(
       leadingTrivia: line ?? (block.leftBrace.trailingTrivia.isEmpty ? .space : []),
       decl: DeclSyntax(stringLiteral: id),
@@ -199,12 +199,11 @@ struct MemberReader {
 
   // MARK: Names
 
-  /// What a declaration's members are called.
   static func declaredNames(_ declaration: some DeclGroupSyntax) -> Set<String> {
     Set(declaredMembers(declaration).keys)
   }
 
-  /// The same, and where each stands.
+  /// The named members of a declaration, with their places.
   static func declaredMembers(_ declaration: some DeclGroupSyntax) -> [String: Syntax] {
     guard let declaration = declaration.as(StructDeclSyntax.self) else { return [:] }
     var reader = MemberReader(declaration)
@@ -235,13 +234,13 @@ struct MemberReader {
 }
 
 extension TableDeclaration.Column {
-  /// Whether it is the key, where no other is marked.
+  /// Whether it is the key if no other property is marked.
   fileprivate var isInferredKey: Bool {
     let mark = variable.attributes.named("Column")?.expression("primaryKey")
     return property == "id" && mark?.trimmedDescription != "false"
   }
 
-  /// Its declaration as that of a key: a constant without a value, that cannot be nil.
+  /// Its declaration as a key: a constant without a value that cannot be nil.
   fileprivate var constant: VariableDeclSyntax {
     var column = self
     column.type = SpelledTypes.unwrapped(type).type
@@ -255,14 +254,14 @@ extension TableDeclaration.Column {
 }
 
 extension VariableDeclSyntax {
-  /// Those that say who may set it, as `private(set)`: a constant has none.
+  /// The setter's modifiers, as `private(set)`: a constant has none.
   fileprivate var settersModifiers: [DeclModifierSyntax] {
     modifiers.filter { $0.detail?.detail.text == "set" }
   }
 }
 
 extension StructDeclSyntax {
-  /// The same, saying that it is Hashable.
+  /// The struct, declared as Hashable.
   var hashable: StructDeclSyntax {
     guard !isHashable else { return self }
     let inherited = inheritanceClause?.inheritedTypes.map { "\($0.type.trimmed)" } ?? []
@@ -271,7 +270,6 @@ extension StructDeclSyntax {
     return with(\.name.trailingTrivia, []).with(\.inheritanceClause, example?.inheritanceClause)
   }
 
-  /// Whether it says that it is Hashable.
   var isHashable: Bool {
     inheritanceClause?.inheritedTypes.contains {
       ["Hashable", "Swift.Hashable"].contains($0.type.trimmedDescription)

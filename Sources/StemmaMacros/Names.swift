@@ -1,8 +1,8 @@
 import SwiftDiagnostics
 import SwiftSyntax
 
-/// Which names a schema takes. The reader of schemas decides (`SchemaReader+Names`), when a store opens; the same is said
-/// here where the name is written.
+/// The names that a schema allows. The schema reader (`SchemaReader+Names`) checks them when a
+/// store opens; the macros check them where they are written.
 enum Names {
   private static let limit = 255
 
@@ -12,12 +12,12 @@ enum Names {
     return name.utf8.allSatisfy { isLetter($0) || (48...57).contains($0) || $0 == 95 }
   }
 
-  /// Tables that begin with `sqlite_` are SQLite's own.
+  /// Tables with the prefix `sqlite_` are SQLite's own.
   static func isTable(_ name: String) -> Bool {
     isPlain(name) && !name.lowercased().hasPrefix("sqlite_")
   }
 
-  /// What a property cannot be called, and why.
+  /// Names that no property can have, with the reasons.
   static let takenProperties = [
     "self": "every value has a member `self`",
     "Stemma": "`Stemma` is the library in what the macro writes",
@@ -27,12 +27,12 @@ enum Names {
     (65...90).contains(byte) || (97...122).contains(byte)
   }
 
-  /// What to write instead, behind the wrong name.
+  /// The rule that messages give after an invalid name.
   static let rule = "a name is made of A-Z, a-z, 0-9 and _, begins with a letter, and has at most 255 of them"
 }
 
 extension TableDeclaration {
-  /// Names that a schema would refuse when a store opens, and columns that would be one.
+  /// Reports names that a schema refuses, and columns of one name.
   func checkNames(_ node: AttributeSyntax, _ misuses: inout Misuses) {
     if !Names.isPlain(modelName) {
       if modelName == name.withoutTicks {
@@ -63,7 +63,7 @@ extension TableDeclaration {
     checkDifferent(&misuses)
   }
 
-  /// `value.self` is the value, whatever is declared; and more like that.
+  /// Reports taken names: `value.self`, for example, is always the value.
   static func checkTaken(
     _ property: String, _ place: some SyntaxProtocol, column: Bool, _ misuses: inout Misuses
   ) {
@@ -73,13 +73,13 @@ extension TableDeclaration {
   }
 
   private func checkName(of column: Column, _ misuses: inout Misuses) {
-    // Of what is in a group, that says it.
+    // A group reports its own.
     if column.group == nil {
       let isNamed = column.name == column.property
       Self.checkTaken(column.property, column.place, column: isNamed, &misuses)
     }
     guard !Names.isPlain(column.name) else { return }
-    // At the attribute, where that names it: the compiler knows no places inside of attributes.
+    // At the attribute with the name: the compiler has no places inside of attributes.
     let attribute = column.variable.attributes.named("Column")
     let message = "`\(column.name)` cannot name a column: \(Names.rule)"
     if let attribute, column.name != column.property {
@@ -98,7 +98,7 @@ extension TableDeclaration {
       "name the column", variable, by: DeclSyntax(stringLiteral: "@Column(\"<#name#>\") \(plain)"))
   }
 
-  /// Columns and relationships of one name; SQLite folds the case of ASCII letters.
+  /// Reports columns and relationships of one name; SQLite ignores the case of ASCII letters.
   private func checkDifferent(_ misuses: inout Misuses) {
     var seen: [String: Column] = [:]
     for column in key.columns + columns {
@@ -121,8 +121,8 @@ extension TableDeclaration {
       } else if let other = others[name], !relationship.hasSetter(of: other) {
         misuses.add(
           "sameName",
-          "the relationships `\(relationship.property)` and `\(other.property)` have one name, but for case; call one of "
-            + "them otherwise", at: relationship.place)
+          "the relationships `\(relationship.property)` and `\(other.property)` differ only in case; "
+            + "call one of them otherwise", at: relationship.place)
       }
       others[name] = relationship
     }
@@ -137,7 +137,7 @@ extension TableDeclaration {
       stored.map { ($0.property, $0.variable?.bindings, $0.columns.map(\.name)) }
       + relationships.map { ($0.property, $0.place, [$0.property]) }
     for (property, place, names) in others {
-      // Of those that would be one column, that is said.
+      // Properties that would be one column are reported already.
       guard let place, let part = parts[property],
         !names.contains(where: { $0.lowercased() == part.name.lowercased() })
       else { continue }
@@ -147,7 +147,7 @@ extension TableDeclaration {
 }
 
 extension TableDeclaration.Column {
-  /// The attribute that gives it a name, if one does.
+  /// The attribute that names it, if any.
   fileprivate var naming: Syntax? {
     let attribute = variable.attributes.named("Column")
     return attribute.flatMap { $0.unlabelled.isEmpty ? nil : Syntax($0) }
@@ -155,11 +155,11 @@ extension TableDeclaration.Column {
 }
 
 extension TableDeclaration.Relationship {
-  /// Whether both would have one setter, which is said then.
+  /// Whether both would have the same setter, which is reported instead.
   fileprivate func hasSetter(of other: Self) -> Bool {
     [kind, other.kind] == [.belongsTo, .belongsTo] && setterName == other.setterName
   }
 
-  /// What it is called, and its type.
+  /// Its name and type.
   fileprivate var place: PatternBindingListSyntax { variable.bindings }
 }

@@ -1,10 +1,10 @@
 import SwiftDiagnostics
 import SwiftSyntax
 
-/// Whether the fields of a relationship stand for the key that they lead to, as far as one declaration shows it. The rest
-/// the compiler checks in what the relationship's own attribute expands to.
+/// Compares a relationship's fields with the key they refer to, as far as one declaration shows it.
+/// The compiler compares the rest in the expansion of the relationship's attribute.
 extension TableDeclaration {
-  /// The key path of a reference field begins at the model that has the field.
+  /// The key path of a reference field must begin at the model that has the field.
   func checkRoots(_ relationship: Relationship, _ misuses: inout Misuses) {
     let owner = relationship.kind == .belongsTo ? name : relationship.target
     for argument in relationship.attribute.unlabelled {
@@ -21,9 +21,10 @@ extension TableDeclaration {
     }
   }
 
-  /// A field of this model is one of its own, or a part of its key: what a group has is called otherwise in a record.
+  /// A field of this model must be a property or a key part, because a group's property has another
+  /// path in a record.
   ///
-  /// - Returns: Whether each is.
+  /// - Returns: whether each is.
   func checkGroups(_ relationship: Relationship, _ misuses: inout Misuses) -> Bool {
     guard relationship.kind == .belongsTo || relationship.target == name else { return true }
     var areOwn = true
@@ -34,23 +35,23 @@ extension TableDeclaration {
       else { continue }
       misuses.add(
         "fieldInGroup",
-        "`\(field)` stands in the group `\(group.property)`; a reference field is a property of \(name) itself, or a "
-          + "part of its key", at: relationship.attribute)
+        "`\(field)` belongs to the group `\(group.property)`; a reference field is a property of "
+          + "\(name) itself, or a part of its key", at: relationship.attribute)
       areOwn = false
     }
     return areOwn
   }
 
-  /// The fields against this model's own key: as many, and where the model leads to itself, of the same types in the same
-  /// order.
+  /// Compares the fields with this model's key: their number, and for a model that refers to
+  /// itself, their types and order.
   func checkKey(_ relationship: Relationship, _ misuses: inout Misuses) {
     guard !key.columns.isEmpty else { return }
     let parts = key.columns.map { "`\($0.property)`" }.joined(separator: ", ")
     guard relationship.fields.count == key.columns.count else {
       misuses.add(
         "fieldCount",
-        "the key of \(name) has \(Self.counted(key.columns.count, "part")), \(parts), and "
-          + "\(Self.counted(relationship.fields.count, "reference field")) of \(relationship.target) cannot stand for it; "
+        "the key of \(name) has \(Self.counted(key.columns.count, "part")), \(parts), but the relationship "
+          + "has \(Self.counted(relationship.fields.count, "reference field")) of \(relationship.target); "
           + "name one for each, in this order", at: relationship.attribute)
       return
     }
@@ -66,7 +67,7 @@ extension TableDeclaration {
     let known = zip(fields.map(\.wrappedType), types).allSatisfy {
       SpelledTypes.isCommon($0) && SpelledTypes.isCommon($1)
     }
-    // Other types may have two names; these the compiler compares.
+    // Other types may have aliases; the compiler compares these.
     guard known, fields.map(\.wrappedType) != types else { return }
     misuses.add(
       "fieldTypes",
@@ -79,7 +80,7 @@ extension TableDeclaration {
     "\(count) \(noun)\(count == 1 ? "" : "s")"
   }
 
-  /// The order in which the fields have the key's types, if there is one.
+  /// The order in which the fields have the types of the key, if there is one.
   private static func reordered(
     _ relationship: Relationship, _ fields: [Column], _ types: [String]
   ) -> FixIt? {

@@ -2,8 +2,8 @@ import SwiftDiagnostics
 import SwiftSyntax
 import SwiftSyntaxMacros
 
-/// `@BelongsTo`, `@HasMany`, `@HasOne` and `@ManyToMany` turn a property into a way to another record. What goes wrong
-/// with them is said by `@Table`, which sees all properties.
+/// `@BelongsTo`, `@HasMany`, `@HasOne` and `@ManyToMany` make a property lead to other records.
+/// Errors are reported by `@Table`, which sees all properties.
 private func relationship(
   _ node: AttributeSyntax, _ declaration: some DeclSyntaxProtocol, _ context: some MacroExpansionContext
 ) -> TableDeclaration.Relationship? {
@@ -12,7 +12,7 @@ private func relationship(
   guard attributes.named("Table") != nil else {
     let kind = node.attributeName.trimmedDescription
     if attributes.hasConditional("Table") {
-      let message = "@\(kind) stands in a struct whose @Table does not stand inside of #if"
+      let message = "@\(kind) belongs in a struct whose @Table is not inside of #if"
       context.diagnose(Diagnostic(node: node, message: Misuse("conditional", message)))
       return nil
     }
@@ -21,8 +21,8 @@ private func relationship(
         node: node,
         message: Misuse(
           "relationshipPlace",
-          "@\(kind) stands in the struct with @Table itself, beside its reference fields; a group of columns and other "
-            + "types have no relationships")))
+          "@\(kind) belongs in the struct with @Table itself, beside its reference fields; "
+            + "a group of columns and other types have no relationships")))
     return nil
   }
   guard TableDeclaration.misplacement(in: context.lexicalContext) == nil else { return nil }
@@ -32,11 +32,11 @@ private func relationship(
   } catch { return nil }
 }
 
-/// Of a property that is refused: without any accessor there would be one more error.
+/// The accessor of a refused property: without one, there would be a further error.
 private let refused: [AccessorDeclSyntax] = ["get { Swift.preconditionFailure() }"]
 
 extension TableDeclaration.Relationship {
-  /// Whether it says what an accessor is made of; what is missing is said by `@Table`.
+  /// Whether it has all that an accessor needs; `@Table` reports missing parts.
   fileprivate var isExpandable: Bool {
     guard attribute.unreadable.isEmpty else { return false }
     return switch kind {
@@ -46,7 +46,7 @@ extension TableDeclaration.Relationship {
     }
   }
 
-  /// The reference fields, for the compiler to compare with the key on the other side.
+  /// The reference fields, which the compiler compares with the key on the other side.
   fileprivate var reference: String {
     let fields = fields.map { "$0.\($0.inCode)" }
     return " { \(fields.count == 1 ? fields[0] : "(\(fields.joined(separator: ", ")))") }"
@@ -67,7 +67,7 @@ struct BelongsToMacro: AccessorMacro {
   }
 }
 
-/// Of `@ManyToMany` too: both give what is related without reading it.
+/// Also of `@ManyToMany`: both return related records without reading them.
 struct HasManyMacro: AccessorMacro {
   static func expansion(
     of node: AttributeSyntax, providingAccessorsOf declaration: some DeclSyntaxProtocol,

@@ -1,10 +1,10 @@
 import SwiftDiagnostics
 import SwiftSyntax
 
-// What declarations become by the advice to a misuse: declarations that are not refused again.
+// The declarations of fix-its, which pass the checks.
 
 extension Trivia {
-  /// The line break and the indentation that stand last in it; nil on one line.
+  /// The last line break and indentation in it; nil on one line.
   var lastLine: Trivia? {
     guard let line = pieces.lastIndex(where: \.isNewline) else { return nil }
     return Trivia(pieces: [.newlines(1)] + pieces[line...].filter(\.isSpaceOrTab))
@@ -12,7 +12,7 @@ extension Trivia {
 }
 
 extension FixIt {
-  /// Declares properties each by itself, as `p: Int`, in the place of all. Nil under attributes, which stand for one.
+  /// Declares properties one by one, as `p: Int`. Nil with attributes, which apply to one property.
   static func oneByOne(_ variable: VariableDeclSyntax, _ properties: [String]) -> FixIt? {
     guard variable.attributes.isEmpty else { return nil }
     let head = variable.modifiers.map { "\($0.trimmed) " }.joined() + variable.bindingSpecifier.text
@@ -27,7 +27,7 @@ extension FixIt {
     return .replace("declare them one by one", variable, by: MemberBlockItemListSyntax(declarations))
   }
 
-  /// Leaves an attribute out of a declaration's.
+  /// Removes an attribute from a declaration.
   static func leaveOut(_ attribute: AttributeSyntax, of declaration: some WithAttributesSyntax) -> FixIt {
     let name = attribute.attributeName.trimmedDescription
     return .replace("leave out @\(name)", declaration, by: declaration.without([attribute]))
@@ -35,13 +35,13 @@ extension FixIt {
 }
 
 extension FixIt.Change {
-  /// Nothing in the place of a modifier. The line break in front of the first one of a line stays: the modifier owns it.
+  /// Removes a modifier. A line break before it stays, as the first modifier of a line owns it.
   static func leavingOut(_ modifier: DeclModifierSyntax) -> Self {
     let nothing = DeclModifierSyntax(name: .identifier("", leadingTrivia: modifier.leadingTrivia))
     return .replace(oldNode: Syntax(modifier), newNode: Syntax(nothing))
   }
 
-  /// A type in the place of an optional one, without the nil that may stand behind it.
+  /// Replaces an optional type by a required one, and removes a `nil` value.
   static func required(_ type: TypeSyntax, _ place: Syntax) -> Self {
     guard var binding = place.as(PatternBindingSyntax.self), let optional = binding.typeAnnotation?.type
     else { return .replacement(of: place, by: type) }
@@ -54,7 +54,7 @@ extension FixIt.Change {
   }
 }
 
-/// Puts a type's name in the place of `Self`, which in another type would be that.
+/// Replaces `Self` by a type's name, because `Self` means another type elsewhere.
 private final class SelfRewriter: SyntaxRewriter {
   private let owner: String
 
@@ -69,26 +69,26 @@ private final class SelfRewriter: SyntaxRewriter {
 }
 
 extension SyntaxProtocol {
-  /// The same as what stands in another type spells it. It stands in no file.
+  /// The same, spelled for use in another type. The result belongs to no file.
   func spelled(outside owner: String) -> Syntax { SelfRewriter(owner: owner).rewrite(self) }
 }
 
 extension WithAttributesSyntax {
   /// The same without some of its attributes.
   func without(_ attributes: [AttributeSyntax]) -> Self {
-    // An attribute that is expanded stands nowhere: it is found by what it says.
+    // The attributes are compared by text, because an expanded one has no position.
     let texts = attributes.map(\.trimmedDescription)
     return with(\.attributes, self.attributes.filter { !texts.contains($0.trimmedDescription) })
   }
 }
 
 extension VariableDeclSyntax {
-  /// The same with an attribute in front of it.
+  /// The same with another attribute before it.
   func marked(_ attribute: String) -> DeclSyntax { DeclSyntax(stringLiteral: "\(attribute) \(trimmed)") }
 }
 
 extension AttributeSyntax {
-  /// The same with other properties in the place of those that it names.
+  /// The same with other properties instead of those that it names.
   func naming(_ fields: [String]) -> AttributeSyntax {
     let labelled = expressions.filter { $0.label != nil }
       .map { $0.with(\.trailingComma, nil).trimmedDescription }
@@ -108,7 +108,7 @@ extension AttributeSyntax {
 }
 
 extension DeclSyntaxProtocol where Self: WithModifiersSyntax & WithAttributesSyntax {
-  /// The same, seen as far as `access` says.
+  /// The same with the visibility `access`.
   func seen(_ access: String) -> DeclSyntax {
     let levels = ["public", "package", "internal", "fileprivate", "private", "open"]
     let kept = modifiers.filter { !levels.contains($0.name.text) || $0.detail != nil }

@@ -2,15 +2,15 @@ import SwiftSyntax
 import SwiftSyntaxBuilder
 import SwiftSyntaxMacros
 
-/// `@Selection`: a struct of values whose properties are columns of the table that it is nested in, or that a statement
-/// selects. One that is Hashable, and has no optional property, can be the table's key.
+/// `@Selection`: a struct whose properties are columns of the enclosing table, or a statement's
+/// output. A Hashable one without optional properties can be the table's key.
 struct SelectionMacro {
-  /// Its stored properties, and what is wrong with them.
+  /// Its stored properties; `misuses` gets the errors.
   ///
   /// - Parameters:
-  ///   - owner: how its name is spelled where they are asked for.
-  ///   - isOfTable: whether it is nested in a table, and so may be its key even if it does not say that it is
-  ///     Hashable: it will be told to.
+  ///   - owner: the spelling of its name at the caller.
+  ///   - isOfTable: whether it is nested in a table, and may be its key: another check then
+  ///     requires that it is Hashable.
   static func parts(
     of declaration: some DeclGroupSyntax, _ owner: String? = nil, isOfTable: Bool,
     _ misuses: inout Misuses
@@ -43,10 +43,10 @@ struct SelectionMacro {
     return parts
   }
 
-  /// What is written of one that can be a key.
+  /// The generated members of one that can be a key.
   static let keyMembers = ["parts", "write(to:)"]
 
-  /// Whether a key can be made of it.
+  /// Whether it can be a key.
   private static func canBeKey(
     _ declaration: some DeclGroupSyntax, _ parts: [TableDeclaration.Column]
   ) -> Bool {
@@ -54,7 +54,7 @@ struct SelectionMacro {
       && parts.allSatisfy { !$0.isOptional && $0.representation == nil }
   }
 
-  /// One that has nothing, and members that would be written again.
+  /// Reports a struct without properties, and members that clash with generated ones.
   private static func check(
     _ declaration: some DeclGroupSyntax, _ parts: [TableDeclaration.Column], _ misuses: inout Misuses
   ) {
@@ -77,8 +77,7 @@ extension SelectionMacro: MemberMacro {
     conformingTo protocols: [TypeSyntax], in context: some MacroExpansionContext
   ) throws -> [DeclSyntax] {
     guard declaration.is(StructDeclSyntax.self) else {
-      throw Misuse("selectionStruct", "@Selection stands on a struct: what is selected is a value").error(
-        at: node)
+      throw Misuse("selectionStruct", "@Selection requires a struct: a selection is a value").error(at: node)
     }
     let access = declaration.modifiers.accessPrefix
     var misuses = Misuses()
@@ -86,7 +85,7 @@ extension SelectionMacro: MemberMacro {
     for misuse in misuses.diagnostics { context.diagnose(misuse) }
     let hasOwn = declaration.memberBlock.members.contains { $0.decl.is(InitializerDeclSyntax.self) }
     var members = SpelledTypes.declaration(of: parts, nested: !context.lexicalContext.isEmpty, access)
-    // The memberwise initialiser that Swift gives is internal at most.
+    // Swift's memberwise initializer is internal at most.
     let name = declaration.as(StructDeclSyntax.self)?.name.text
     if let name, !access.isEmpty, !misuses.hasErrors {
       let stored = parts.map(TableDeclaration.Stored.column)
@@ -101,7 +100,7 @@ extension SelectionMacro: MemberMacro {
     return members
   }
 
-  /// A group of columns has no groups in it.
+  /// Refuses a group inside of a group.
   private static func checkInner(_ member: DeclSyntax, _ misuses: inout Misuses) {
     guard let inner = member.as(StructDeclSyntax.self), inner.attributes.named("Selection") != nil
     else { return }
@@ -111,7 +110,7 @@ extension SelectionMacro: MemberMacro {
       at: inner.name)
   }
 
-  /// What a statement selects for each property.
+  /// The terms that a statement selects for the properties.
   private static func columns(
     of name: String, _ parts: [TableDeclaration.Column], _ access: String, _ misuses: Misuses
   ) -> DeclSyntax {
@@ -139,19 +138,19 @@ extension SelectionMacro: ExtensionMacro {
     in context: some MacroExpansionContext
   ) throws -> [ExtensionDeclSyntax] {
     guard let selection = declaration.as(StructDeclSyntax.self) else { return [] }
-    // Names of types that are seen in this file only are no parts of what is seen further.
+    // A declaration cannot be more visible than the types that it uses.
     let isHidden = context.lexicalContext.contains {
       $0.asProtocol(WithModifiersSyntax.self)?.modifiers.isPrivate ?? false
     }
     let access = isHidden ? "fileprivate " : declaration.modifiers.accessPrefix
     let isNested = !context.lexicalContext.isEmpty
-    // The member role of the same attribute has said what is wrong.
+    // The member role of the same attribute reports the errors.
     var misuses = Misuses()
     let parts = try Self.parts(of: declaration, isOfTable: context.isInTable, &misuses).map {
       isNested ? SpelledTypes.outside($0) : $0
     }
     guard !parts.isEmpty else { return [] }
-    // Everything is read before anything is stored, as in a table.
+    // All values are read before any is stored, as in a table.
     let read = parts.enumerated().map { "let value\($0) = \($1.reading($0))" }
     let stored = parts.enumerated().map { "self.\($1.property.inCode) = value\($0)" }
     let reading = try ExtensionDeclSyntax(
@@ -168,7 +167,7 @@ extension SelectionMacro: ExtensionMacro {
     return isKey ? [try key(type, parts, access, misuses), reading] : [reading]
   }
 
-  /// Of an initialiser of what is refused: its properties cannot all be set.
+  /// The body of a refused initializer: its properties cannot all be set.
   private static let refused = ["Swift.preconditionFailure()"]
 
   private static func key(
@@ -199,7 +198,7 @@ extension SelectionMacro: ExtensionMacro {
 }
 
 extension MacroExpansionContext {
-  /// Whether what is expanded stands in a table.
+  /// Whether the expanded declaration is nested in a table.
   fileprivate var isInTable: Bool {
     lexicalContext.first?.as(StructDeclSyntax.self)?.attributes.named("Table") != nil
   }

@@ -1,20 +1,20 @@
 import SwiftSyntax
 import SwiftSyntaxBuilder
 
-/// Names for the types that a nested declaration names.
+/// Aliases for the types that a nested declaration uses.
 ///
-/// A conformance is written in an extension, which stands in the file and does not see the short names of what is declared
-/// beside a nested type. So the type itself, which sees them, gives each a name that its extensions see: those of
-/// `enum _Types`. The types that everybody has keep their own.
+/// A conformance is an extension at file level, which does not see the short names of types beside
+/// a nested type. So the type itself declares aliases for them in an `enum _Types`, which its
+/// extensions see. Types that are visible everywhere keep their names.
 enum SpelledTypes {
   private static let common: Set = [
     "String", "Int", "Int64", "Int32", "Bool", "Double", "Float", "UUID", "Date", "Data", "Decimal", "URL",
   ]
 
-  /// Whether everybody has the type, and it is one of columns.
+  /// Whether the type is visible everywhere, and can be a column's.
   static func isCommon(_ type: String) -> Bool { common.contains(unwrapped(type).type) }
 
-  /// Whether everybody has what the type is made of.
+  /// Whether the type consists of types that are visible everywhere.
   static func isEverybodys(_ type: String) -> Bool {
     var type = unwrapped(type).type
     while type.hasPrefix("["), type.hasSuffix("]") {
@@ -24,7 +24,7 @@ enum SpelledTypes {
     return common.contains(type) || type == "String.ID" || type.hasPrefix("String.AWS")
   }
 
-  /// The short name of a type that everybody has, `UUID` of `Foundation.UUID`; other types as they are spelled.
+  /// Shortens a type visible everywhere, as `UUID` for `Foundation.UUID`; returns others unchanged.
   static func short(_ type: String) -> String {
     let words = type.split(separator: ".", maxSplits: 1).map(String.init)
     guard words.count == 2, ["Swift", "Foundation", "FoundationEssentials", "Stemma"].contains(words[0]),
@@ -33,13 +33,13 @@ enum SpelledTypes {
     return words[1]
   }
 
-  /// What a type is or wraps, by its short name, and whether it wraps it.
+  /// The type without an optional around it, by its short name, and whether there is one.
   static func plain(_ type: String) -> (type: String, isOptional: Bool) {
     let (inner, isOptional) = unwrapped(type)
     return (short(inner), isOptional)
   }
 
-  /// What stands in an optional, and what is around it.
+  /// The type without an optional around it, and whether there is one.
   static func unwrapped(_ type: String) -> (type: String, isOptional: Bool) {
     if type.hasSuffix("?") { return (String(type.dropLast()), true) }
     if type.hasPrefix("Optional<"), type.hasSuffix(">") {
@@ -48,14 +48,14 @@ enum SpelledTypes {
     return (type, false)
   }
 
-  /// How an extension spells a type, by a name of its own for it.
+  /// The spelling of a type in an extension, with the alias `name`.
   static func outside(_ type: String, as name: String) -> String {
     let (inner, isOptional) = unwrapped(type)
     guard !common.contains(inner) else { return type }
     return "_Types.\(name.inCode)\(isOptional ? "?" : "")"
   }
 
-  /// The name for a column's type.
+  /// The alias of a column's type.
   private static func name(_ column: TableDeclaration.Column) -> String {
     (column.group.map { "\($0)__" } ?? "") + column.property
   }
@@ -71,7 +71,7 @@ enum SpelledTypes {
     return column
   }
 
-  /// `typealias level = Level`; nil for a type that everybody has.
+  /// `typealias level = Level`; nil for a type that is visible everywhere.
   static func alias(_ type: String, as name: String) -> String? {
     let inner = unwrapped(type).type
     return common.contains(inner) ? nil : "typealias \(name.inCode) = \(inner)"
@@ -81,7 +81,7 @@ enum SpelledTypes {
     columns.compactMap { alias($0.representation ?? $0.type, as: name($0)) }
   }
 
-  /// The names, for a declaration in another type, where `_Types` is seen as far as `access` says.
+  /// The aliases, for a declaration in another type, where `_Types` has the visibility `access`.
   static func declaration(of aliases: [String], _ access: String) -> [DeclSyntax] {
     guard !aliases.isEmpty else { return [] }
     return [
@@ -93,7 +93,7 @@ enum SpelledTypes {
     ]
   }
 
-  /// Those of a `@Selection`.
+  /// The aliases for a `@Selection`.
   static func declaration(
     of parts: [TableDeclaration.Column], nested: Bool, _ access: String
   ) -> [DeclSyntax] {
@@ -109,13 +109,13 @@ extension TableDeclaration {
   /// A column as the conformance spells it.
   func outside(_ column: Column) -> Column { isNested ? SpelledTypes.outside(column) : column }
 
-  /// The other side of a relationship, or a join model, as the conformance spells it.
+  /// The other side of a relationship, or a join model, in the conformance's spelling.
   func outside(_ model: String) -> String {
     guard isNested, let name = modelNames[model] else { return model }
     return "_Types.\(name.inCode)"
   }
 
-  /// The models that relationships name, and what `_Types` calls them.
+  /// The models of relationships, with their aliases in `_Types`.
   private var modelNames: [String: String] {
     var names: [String: String] = [:]
     for relationship in relationships {
@@ -125,7 +125,7 @@ extension TableDeclaration {
     return names
   }
 
-  /// Names for the types that the conformance of a nested model names.
+  /// Aliases for the types that the conformance of a nested model uses.
   var types: [DeclSyntax] {
     guard isNested else { return [] }
     let models = modelNames.sorted { $0.value < $1.value }.map { "typealias \($0.value.inCode) = \($0.key)" }

@@ -1,7 +1,7 @@
 import SwiftSyntax
 
 extension DeclModifierListSyntax {
-  /// `public ` or `package `, to be carried over to what is generated. Anything less is what Swift gives by itself.
+  /// `public ` or `package `, for generated members. Lower visibility needs no modifier.
   var accessPrefix: String {
     for modifier in self where ["public", "package", "open"].contains(modifier.name.text) {
       return modifier.name.text == "open" ? "public " : modifier.name.text + " "
@@ -9,7 +9,7 @@ extension DeclModifierListSyntax {
     return ""
   }
 
-  /// Whether it is seen in one file at most.
+  /// Whether it is visible in one file at most.
   var isPrivate: Bool { contains { ["private", "fileprivate"].contains($0.name.text) } }
 }
 
@@ -23,7 +23,7 @@ extension AttributeListSyntax {
 
   func named(_ name: String) -> AttributeSyntax? { all(name).first }
 
-  /// Whether one stands there inside of `#if`.
+  /// Whether the attribute is present inside of `#if`.
   func hasConditional(_ name: String) -> Bool {
     contains { element in
       guard case .ifConfigDecl(let conditional) = element else { return false }
@@ -43,7 +43,7 @@ extension MemberTypeSyntax {
 }
 
 extension TypeSyntax {
-  /// The model of `Model?` and `Optional<Model>`; nil for what is no optional.
+  /// The model of `Model?` and `Optional<Model>`; nil for other types.
   var wrapped: TypeSyntax? {
     if let optional = self.as(OptionalTypeSyntax.self) { return optional.wrappedType }
     guard let name = self.as(IdentifierTypeSyntax.self) ?? self.as(MemberTypeSyntax.self)?.lastName,
@@ -53,20 +53,20 @@ extension TypeSyntax {
     return arguments.first.flatMap { TypeSyntax($0.argument) }
   }
 
-  /// What it is without attributes, parentheses and what makes it an optional.
+  /// The type without attributes, parentheses and optional markers.
   var bare: TypeSyntax {
     if let attributed = self.as(AttributedTypeSyntax.self) { return attributed.baseType.bare }
     if let implicit = self.as(ImplicitlyUnwrappedOptionalTypeSyntax.self) { return implicit.wrappedType.bare }
     return (wrapped ?? unparenthesized)?.bare ?? self
   }
 
-  /// What stands in parentheses; nil where none are.
+  /// The type inside of parentheses; nil without them.
   private var unparenthesized: TypeSyntax? {
     guard let tuple = self.as(TupleTypeSyntax.self), tuple.elements.count == 1 else { return nil }
     return tuple.elements.first?.type
   }
 
-  /// Whether it is an optional in more ways than one, or one that is unwrapped without a word.
+  /// Whether it is a nested or an implicitly unwrapped optional.
   var isOddOptional: Bool {
     self.is(ImplicitlyUnwrappedOptionalTypeSyntax.self) || plain.wrapped?.plain.wrapped != nil
   }
@@ -74,15 +74,15 @@ extension TypeSyntax {
   /// Without parentheses around it.
   var plain: TypeSyntax { unparenthesized?.plain ?? self }
 
-  /// How it is spelled without parentheses around a name, which may stand in an optional: `Size?` of `(Size)?`.
+  /// The spelling without parentheses around a name, also in an optional: `Size?` for `(Size)?`.
   var plainText: String {
     guard let wrapped = plain.wrapped, wrapped.plain.is(IdentifierTypeSyntax.self), wrapped != wrapped.plain
     else { return plain.trimmedDescription }
     return "\(wrapped.plain.trimmedDescription)?"
   }
 
-  /// The model that is named, in whatever it stands: `Pet` of `[Pet]?` and `Related<Pet>`; nil where no name is. A model is
-  /// not generic, so what is holds models.
+  /// The model's name inside of any wrapper: `Pet` for `[Pet]?` and `Related<Pet>`; nil without a
+  /// name. A model is not generic, so a generic type contains models.
   var model: TypeSyntax? {
     if let wrapped { return wrapped.model }
     if let implicit = self.as(ImplicitlyUnwrappedOptionalTypeSyntax.self) {
@@ -114,7 +114,7 @@ extension AttributeSyntax {
     expressions.first { $0.label?.text == label }?.expression
   }
 
-  /// Whether a labelled argument says anything but `false`.
+  /// Whether a labelled argument is anything but `false`.
   func flag(_ label: String) -> Bool { expression(label).map { $0.trimmedDescription != "false" } ?? false }
 }
 
@@ -137,7 +137,7 @@ extension VariableDeclSyntax {
 }
 
 extension PatternBindingSyntax {
-  /// What it declares, without ticks.
+  /// The declared name, without backticks.
   var name: String? { pattern.as(IdentifierPatternSyntax.self)?.identifier.text.withoutTicks }
 
   /// Whether it has storage: no accessors, or only observers.
@@ -158,7 +158,7 @@ extension ExprSyntax {
     return self.as(KeyPathExprSyntax.self)?.components.last?.component.trimmedDescription.withoutTicks
   }
 
-  /// The type of a literal, or of a call of an initialiser.
+  /// The type of a literal, or of an initializer call.
   var literalType: String? {
     if self.is(BooleanLiteralExprSyntax.self) { return "Bool" }
     if self.is(IntegerLiteralExprSyntax.self) { return "Int" }

@@ -1,13 +1,13 @@
 import SwiftDiagnostics
 import SwiftSyntax
 
-/// What `@Table` can see that the compiler would say later, and elsewhere.
+/// Checks for errors that the compiler would report later, and elsewhere.
 extension TableDeclaration {
   func check(_ node: AttributeSyntax, _ misuses: inout Misuses) {
     if let generics = declaration.genericParameterClause {
       misuses.add("generic", "a model cannot be generic", at: generics)
     }
-    // Which attributes are global actors, no macro sees: they are called so.
+    // A macro cannot see which attributes are global actors: names with the suffix `Actor` count.
     let actors = declaration.attributes.compactMap { $0.as(AttributeSyntax.self) }
       .filter { $0.attributeName.trimmedDescription.hasSuffix("Actor") }
     for actor in actors {
@@ -58,7 +58,7 @@ extension TableDeclaration {
           fix: .replace(
             "name it once", index.attribute, by: index.attribute.naming(once.map(\.trimmedDescription))))
       }
-      // As the reader of schemas does, by columns; SQLite folds the case.
+      // The schema reader's default name, made of columns; SQLite ignores the case.
       let columns = index.fields.compactMap { column(ofProperty: $0)?.name }
       let name =
         index.name
@@ -71,7 +71,7 @@ extension TableDeclaration {
     }
   }
 
-  /// Two references whose setters would be one, as those of `team` and `Team`, or whose fields are the same.
+  /// Reports references with one setter, as of `team` and `Team`, or with the same fields.
   private func checkSetters(_ misuses: inout Misuses) {
     let references = relationships.filter { $0.kind == .belongsTo }
     for (index, reference) in references.enumerated() {
@@ -98,7 +98,7 @@ extension TableDeclaration {
     }
   }
 
-  /// What is no column of the model. One that differs in case only is meant, unless it is named besides.
+  /// Reports an unknown column. Suggests one that differs only in case, unless `fields` has it.
   func addUnknown(
     _ field: String, _ attribute: AttributeSyntax, besides fields: [String], _ misuses: inout Misuses
   ) {
@@ -115,7 +115,7 @@ extension TableDeclaration {
       at: attribute, fix: fix)
   }
 
-  /// A column that the node would maintain, were it not for its representation.
+  /// Reports a column that the node would maintain without its representation.
   private func checkTime(_ column: Column, _ misuses: inout Misuses) {
     var plain = column
     plain.representation = nil
@@ -126,7 +126,7 @@ extension TableDeclaration {
       at: column.place)
   }
 
-  /// Members that `@Table` would write again.
+  /// Reports members that `@Table` also generates.
   private func checkMembers(_ misuses: inout Misuses) {
     var generated = [
       "Draft", "Columns", "Relationships", "_record", "static columns", "static relationships",
@@ -162,7 +162,7 @@ extension TableDeclaration {
         fix: .replace(
           "write `\(relationship.target)?`", type, by: TypeSyntax(stringLiteral: "\(relationship.target)?")))
     }
-    // What it names is not known, and its own words are said.
+    // An unreadable argument is reported already, and hides the others.
     guard relationship.attribute.unreadable.isEmpty else { return }
     guard relationship.kind != .manyToMany else {
       if relationship.join == nil {
@@ -236,7 +236,7 @@ extension TableDeclaration {
     }
   }
 
-  /// A field of this struct that looks like the reference.
+  /// A field of this struct that may be the reference, by its name.
   private func guess(_ relationship: Relationship) -> String? {
     guard relationship.kind == .belongsTo else { return nil }
     return (key.columns + columns).map(\.property).first {
@@ -259,7 +259,7 @@ extension TableDeclaration.Relationship {
 }
 
 extension TableDeclaration {
-  /// What is wrong with the place where a model is declared. Inside of a function it can have no extension.
+  /// Checks the place of a model. Inside of a function, it cannot have an extension.
   static func checkPlace(
     _ node: AttributeSyntax, _ declaration: some DeclGroupSyntax, _ context: [Syntax]
   ) throws {
@@ -269,15 +269,15 @@ extension TableDeclaration {
     if let misplaced = misplacement(in: context) { throw misplaced.error(at: node) }
   }
 
-  /// What is wrong with the place of a model; nil if nothing is. Where it is, what stands in the model is written nothing
-  /// for: it would have errors of its own.
+  /// The error of a model's place; nil if there is none. Macros generate nothing for a misplaced
+  /// model, because that would have further errors.
   static func misplacement(in context: [Syntax]) -> Misuse? {
     let generic = context.first {
       $0.asProtocol(WithGenericParametersSyntax.self)?.genericParameterClause != nil
     }
     if let outer = generic?.asProtocol(NamedDeclSyntax.self), !outer.is(FunctionDeclSyntax.self) {
       return Misuse(
-        "generic", "a model cannot stand in a generic type; declare it outside of `\(outer.name.text)`")
+        "generic", "a model cannot be nested in a generic type; declare it outside of `\(outer.name.text)`")
     }
     let isLocal = context.contains {
       $0.is(FunctionDeclSyntax.self) || $0.is(InitializerDeclSyntax.self) || $0.is(ClosureExprSyntax.self)

@@ -3,18 +3,18 @@ import SwiftParser
 import SwiftSyntax
 
 extension TableDeclaration {
-  /// A stored property that is a column, or a property of a group that is.
+  /// A stored property that is a column, or a property of such a group.
   struct Column {
-    /// What it is called where it is declared, without ticks.
+    /// Its declared name, without backticks.
     var property: String
-    /// The column's name, which differs where `@Column("name")` says so.
+    /// The column's name: the property's, unless `@Column("name")` gives another.
     var name: String
     var type: String
     /// The type whose values are stored instead, from `@Column(as:)`.
     var representation: String?
     var defaultValue: ExprSyntax?
     var isVariable: Bool
-    /// The property of the group that it is in.
+    /// The property of its group.
     var group: String?
     var place: Syntax
     var variable: VariableDeclSyntax
@@ -24,11 +24,11 @@ extension TableDeclaration {
     var isOptional: Bool { type.isOptionalType }
     /// `title`, or `address.street` inside of a group.
     var path: String { (group.map { "\($0)." } ?? "") + property }
-    /// The same as a row spells it.
+    /// The same in generated code.
     var pathInCode: String { (group.map { "\($0.inCode)." } ?? "") + property.inCode }
   }
 
-  /// A stored property whose type is a nested `@Selection`: its properties are columns of the table.
+  /// A stored property whose type is a nested `@Selection`: its properties are columns.
   struct Group {
     var property: String
     /// The nested struct's name.
@@ -36,7 +36,7 @@ extension TableDeclaration {
     var columns: [Column]
     var defaultValue: ExprSyntax?
     var isVariable: Bool
-    /// Nil for a key, which is seen as far as its table.
+    /// Nil for a key, which is as visible as its table.
     var variable: VariableDeclSyntax?
   }
 
@@ -73,7 +73,7 @@ extension TableDeclaration {
       }
     }
 
-    /// Whether `@_Tracked` stands on it.
+    /// Whether `@_Tracked` is added to it.
     var isTracked: Bool {
       switch self {
       case .column(let column): column.isVariable
@@ -81,7 +81,7 @@ extension TableDeclaration {
       }
     }
 
-    /// With a note on it if it is one of the properties that make up references.
+    /// Marked as identity, if it is one of the properties that make up references.
     func referring(_ properties: Set<String>) -> Stored {
       guard case .column(var column) = self, properties.contains(column.property) else { return self }
       column.isIdentity = true
@@ -89,13 +89,13 @@ extension TableDeclaration {
     }
   }
 
-  /// The stored properties of one declaration in the type `owner`; none if it is computed, or marked `@Ephemeral`.
+  /// The stored properties of a declaration in the type `owner`; none if computed or `@Ephemeral`.
   static func columns(
     _ variable: VariableDeclSyntax, of owner: String, isOfGroup: Bool = false
   ) throws -> [Column] {
     guard variable.attributes.named("Ephemeral") == nil else { return [] }
     var columns: [Column] = []
-    // `var a, b: Int`: a name without a type has that of the next.
+    // `var a, b: Int`: a name without a type has that of the next name.
     var type: TypeSyntax?
     for binding in variable.bindings.reversed() {
       if binding.isStored { try checkPattern(binding, variable) }
@@ -111,7 +111,7 @@ extension TableDeclaration {
         try checkDepth(type, of: name, variable)
       }
       let spelled = type?.spelled(outside: owner).as(TypeSyntax.self)
-      // One that can be nil in more ways than one is refused, unless it cannot be at all.
+      // A redundant optional is read as a simple one; later checks report it.
       let single = spelled.flatMap { $0.isOddOptional ? "\($0.bare.trimmedDescription)?" : nil }
       guard let text = single ?? spelled?.plainText ?? value?.literalType else {
         throw untyped(name, binding)
@@ -134,13 +134,13 @@ extension TableDeclaration {
         TypeAnnotationSyntax(
           colon: .colonToken(trailingTrivia: .space), type: TypeSyntax(stringLiteral: "<#Type#> ")))
     return Misuses.error(
-      "type", "write the type of `\(name)`: it cannot be told from its value", at: binding,
+      "type", "write the type of `\(name)`: it cannot be determined from its value", at: binding,
       fix: .replace("write a type", binding, by: annotated))
   }
 }
 
 extension TableDeclaration.Column {
-  /// The type that is read and written, where an expression is expected.
+  /// The stored type in generated expressions.
   var codec: String {
     let codec = representation ?? type
     return codec.isOptionalType ? "(\(codec))" : codec
@@ -154,19 +154,19 @@ extension TableDeclaration.Column {
       ? "row.exactly(\(index), as: \(codec).self)"
       : SpelledTypes.isCommon(type)
         ? "\(codec).read(row, \(index))" : "row.value(\(index), as: \(codec).self)"
-    // A record that is older than the column has null there.
+    // A record older than the column has null there.
     guard !type.isOptionalType, let literal = defaultValue, literal.isLiteral else { return "try \(read)" }
     return "try row.isNull(\(index)) ? \(literal) : \(read)"
   }
 
-  /// As `reading`, of a column of a table. Whether property and representation fit is said where the property is set, or
-  /// written: here the compiler is told the property's type by a closure that nobody calls, so that it has no error of its own.
+  /// As `reading`, for a column of a table. The code that sets or writes a property compares it
+  /// with its representation. Here, a closure that is never called prevents a second error.
   func readingOfTable(_ index: Int) -> String {
     let read = reading(index)
     return representation == nil ? read : "\(read) { (own: Self) in own.\(pathInCode) }"
   }
 
-  /// A statement that writes it. `isChecked`: it is the only one that compares property and representation.
+  /// A statement that writes it. `isChecked`: no other code compares property and representation.
   func writing(_ path: String, isChecked: Bool = false) -> String {
     if representation == nil { return "record.value(self.\(path))" }
     return "record.\(isChecked ? "constant" : "represented")(self.\(path), as: \(codec).self)"
@@ -182,7 +182,7 @@ extension TableDeclaration.Column {
     return text + "),"
   }
 
-  /// Whether the node maintains it: `createdAt` and `updatedAt`, where they are stored as points in time.
+  /// Whether the node maintains it: `createdAt` or `updatedAt`, stored as a point in time.
   var isMaintained: Bool {
     ["createdAt", "updatedAt"].contains(name) && SpelledTypes.plain(type).type == "Date"
       && representation == nil
@@ -198,16 +198,16 @@ extension String {
   /// `default` for `` `default` ``.
   var withoutTicks: String { replacing("`", with: "") }
 
-  /// A name as code spells it: in ticks if it is a word of the language.
+  /// A name in code: in backticks if it is a keyword.
   var inCode: String {
-    // The one word that may be declared without ticks, and means something else wherever it is used.
+    // The one keyword that can be declared without backticks, but has another meaning at each use.
     let isPlain =
       self != "await" && isValidSwiftIdentifier(for: .variableName)
       && isValidSwiftIdentifier(for: .memberAccess)
     return isPlain ? self : "`\(self)`"
   }
 
-  /// The same in front of an argument, where all keywords but one are names like others.
+  /// The same for an argument label, where all keywords except `inout` are plain names.
   var asLabel: String { Names.isPlain(self) && self != "inout" ? self : inCode }
 }
 
@@ -220,10 +220,10 @@ extension ExprSyntax {
     return access.base?.trimmedDescription
   }
 
-  /// The same as what stands in another type than `owner` spells it.
+  /// The same, spelled for use outside of the type `owner`.
   func metatypeName(in owner: String) -> String? { spelled(outside: owner).as(ExprSyntax.self)?.metatypeName }
 
-  /// Whether it is a number, a text without interpolation, `true` or `false`: the same for every row.
+  /// Whether it is a number, a text without interpolation, or a Boolean: the same for every row.
   var isLiteral: Bool {
     if let prefixed = self.as(PrefixOperatorExprSyntax.self) { return prefixed.expression.isLiteral }
     if let text = self.as(StringLiteralExprSyntax.self) { return text.representedLiteralValue != nil }

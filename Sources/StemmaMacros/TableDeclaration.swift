@@ -1,7 +1,7 @@
 import SwiftDiagnostics
 import SwiftSyntax
 
-/// What `@Table` reads from the struct that it stands on.
+/// The declaration of a struct with `@Table`.
 struct TableDeclaration {
   /// The primary key: one column, or the columns of a nested struct.
   struct Key {
@@ -22,7 +22,7 @@ struct TableDeclaration {
       case manyToMany = "ManyToMany"
 
       var isList: Bool { self == .hasMany || self == .manyToMany }
-      /// As the case of `ModelDescription.Relationship` is called.
+      /// The case of `ModelDescription.Relationship`.
       var caseName: String { rawValue.prefix(1).lowercased() + rawValue.dropFirst() }
     }
 
@@ -31,20 +31,20 @@ struct TableDeclaration {
     var target: String
     var isOptional: Bool
     var fields: [String]
-    /// `restrict`, where the attribute says so.
+    /// `restrict`, for example, if the attribute has a rule.
     var deleteRule: String?
-    /// The join model of a many-to-many relationship, and its relationship to this side where it is named.
+    /// The join model of a many-to-many relationship, and its named relationship to this side.
     var join: String?
     var joinRelationship: String?
 
     var attribute: AttributeSyntax
     var variable: VariableDeclSyntax
 
-    /// The type of what the relationship gives when it is read along.
+    /// The type of the records that are read along.
     var value: String { kind.isList ? "[\(target)]" : "\(target)?" }
   }
 
-  /// An index on columns, which are named by their properties.
+  /// An index on columns, identified by their properties.
   struct Index {
     var name: String?
     var fields: [String]
@@ -52,29 +52,29 @@ struct TableDeclaration {
   }
 
   let name: String
-  /// The model's name in the schema: the type's without ticks, unless `model:` says otherwise.
+  /// The model's name in the schema: `model:`, or the type's without backticks.
   let modelName: String
   let access: String
   let tableName: String?
-  /// The arguments of `@Table` for its policies, as they are written.
+  /// The policy arguments of `@Table`, as written.
   let policies: [String]
   let partition: [String]?
   let key: Key
-  /// The stored properties but for the key, in order of declaration.
+  /// The stored properties without the key, in order of declaration.
   let stored: [Stored]
-  /// All of them.
+  /// All stored properties.
   let declared: [Stored]
   let relationships: [Relationship]
   let indexes: [Index]
-  /// All members that the struct declares with a name, and where.
+  /// All named members of the struct, with their places.
   let members: [String: Syntax]
   let declaration: StructDeclSyntax
-  /// Whether it stands in another type, whose short names an extension does not see.
+  /// Whether it is nested in another type, whose short names an extension does not see.
   let isNested: Bool
-  /// What is not wrong, but worth a word.
+  /// Warnings about valid declarations.
   private(set) var warnings: [Diagnostic] = []
 
-  /// The columns but for the key, in the order in which they are numbered.
+  /// The columns without the key, in the order of their numbers.
   var columns: [Column] { stored.flatMap(\.columns) }
 
   func column(ofProperty property: String) -> Column? {
@@ -83,7 +83,7 @@ struct TableDeclaration {
 
   /// Reads a declaration.
   ///
-  /// - Throws: `Refusal` with all that is wrong with it; `DiagnosticsError` if it is no struct.
+  /// - Throws: `Refusal` with all errors; `DiagnosticsError` if it is no struct.
   init(_ node: AttributeSyntax, _ group: some DeclGroupSyntax, isNested: Bool = false) throws {
     let declaration = try Self.structure(node, group)
     self.declaration = declaration
@@ -131,10 +131,10 @@ struct TableDeclaration {
     } else if let type = group.as(ActorDeclSyntax.self) {
       fix = structured(type.modifiers, type.actorKeyword)
     }
-    throw Misuses.error("struct", "@Table stands on a struct: a record is a value", at: node, fix: fix)
+    throw Misuses.error("struct", "@Table requires a struct: a record is a value", at: node, fix: fix)
   }
 
-  /// The advice to make a type a struct, of which none is final.
+  /// The advice to make a type a struct, which is never final.
   private static func structured(_ modifiers: DeclModifierListSyntax, _ keyword: TokenSyntax) -> FixIt {
     let change = FixIt.Change.replacement(of: keyword, by: TokenSyntax.keyword(.struct))
     let final = modifiers.first { $0.name.tokenKind == .keyword(.final) }
@@ -143,7 +143,7 @@ struct TableDeclaration {
 }
 
 extension TableDeclaration.Relationship {
-  /// Nil for a property that is no relationship. `owner`: how the type that it stands in is spelled.
+  /// Nil for a property that is no relationship. `owner`: the spelling of the enclosing type.
   init?(_ variable: VariableDeclSyntax, of owner: String = "Self") throws {
     for kind in [Kind.belongsTo, .hasMany, .hasOne, .manyToMany] {
       guard let attribute = variable.attributes.named(kind.rawValue) else { continue }
@@ -167,7 +167,7 @@ extension TableDeclaration.Relationship {
     return nil
   }
 
-  /// The model that a type names. `isOptional`: whether one record may be none.
+  /// The model that a type names. `isOptional`: whether a single record is optional.
   private static func target(_ type: TypeSyntax, _ kind: Kind, isOptional: Bool) throws -> String {
     guard let model = type.model?.trimmedDescription else {
       throw Misuses.error(
@@ -198,7 +198,7 @@ extension TableDeclaration.Relationship {
 }
 
 extension VariableDeclSyntax {
-  /// Whether one of some properties beside this one can be nil, or none is named.
+  /// Whether one of some properties of the same struct is optional, or none is named.
   fileprivate func hasOptional(_ properties: [String]) -> Bool {
     let members = parent?.parent?.as(MemberBlockItemListSyntax.self) ?? []
     let types = members.compactMap { $0.decl.as(VariableDeclSyntax.self) }.flatMap(\.bindings)

@@ -29,13 +29,13 @@ extension TableDeclaration {
       """)
   }
 
-  /// Whether the key is an `id` as Swift's own protocol wants it. Another nested type of that protocol's name for it would
-  /// be taken for the key's.
+  /// Whether the key is an `id` for Swift's `Identifiable`. Any other nested type `ID` would be
+  /// taken for the key's type.
   var isIdentifiable: Bool { key.property == "id" && (members["ID"] == nil || key.type == "ID") }
 
-  /// Everything is read before anything is stored, and a memberwise initialiser stores it: one that stores and can throw
-  /// would make the value in one place and copy it to another. Columns are numbered: key parts, then the others, then
-  /// `_state`.
+  /// All values are read first, and a memberwise initializer stores them. An initializer that
+  /// stores and throws would build the value in one place and copy it to another. Columns are
+  /// numbered: key parts, then the others, then `_state`.
   private var reading: [String] {
     var values: [String: String] = [:]
     if let selection = key.selection {
@@ -54,7 +54,7 @@ extension TableDeclaration {
       number += stored.columns.count
     }
     values["_record"] = "try row.record(\(number))"
-    // As the memberwise initialiser takes them.
+    // In the order of the memberwise initializer.
     let properties = declared.map(\.property) + ["_record"]
     let arguments = properties.enumerated().map { "\($1.asLabel): value\($0)" }.joined(separator: ", ")
     return properties.enumerated().map { "let value\($0) = \(values[$1] ?? "")" }
@@ -78,7 +78,7 @@ extension TableDeclaration {
       }
   }
 
-  /// What the model says of itself beside its columns.
+  /// The model's description without columns and relationships.
   private var options: String {
     var options = policies
     if let partition {
@@ -113,10 +113,10 @@ extension TableDeclaration {
   }
 }
 
-/// What the compiler finds in the place of a conformance that cannot be written.
+/// The substitute for a conformance that cannot be generated.
 extension TableDeclaration {
-  /// A conformance that gives away nothing but the key, so that the declarations which refer to this one have no errors of
-  /// its. None if it would clash with what is declared.
+  /// A conformance with the key only, so that references to this declaration cause no further
+  /// errors. None if it would clash with declared members.
   static func refused(
     _ declaration: some DeclGroupSyntax, _ type: some TypeSyntaxProtocol
   ) throws -> [ExtensionDeclSyntax] {

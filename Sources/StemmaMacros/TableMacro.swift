@@ -3,7 +3,6 @@ import SwiftSyntax
 import SwiftSyntaxBuilder
 import SwiftSyntaxMacros
 
-/// `@Table`.
 struct TableMacro {}
 
 extension TableMacro: MemberMacro {
@@ -18,7 +17,7 @@ extension TableMacro: MemberMacro {
     do {
       table = try TableDeclaration(node, declaration, isNested: !context.lexicalContext.isEmpty)
     } catch let refusal as Refusal {
-      // With that, what other macros write for the declaration has no errors of its own.
+      // With `_record`, the code of other macros has no further errors.
       for misuse in refusal.diagnostics { context.diagnose(misuse) }
       return MemberReader.declaredNames(declaration).contains("_record") ? [] : [record]
     }
@@ -37,7 +36,7 @@ extension TableMacro: ExtensionMacro {
     providingExtensionsOf type: some TypeSyntaxProtocol, conformingTo protocols: [TypeSyntax],
     in context: some MacroExpansionContext
   ) throws -> [ExtensionDeclSyntax] {
-    // The member role of the same attribute has said what is wrong.
+    // The member role of the same attribute reports the errors.
     do { try TableDeclaration.checkPlace(node, declaration, context.lexicalContext) } catch { return [] }
     let table: TableDeclaration
     do {
@@ -51,7 +50,7 @@ extension TableMacro: ExtensionMacro {
   }
 }
 
-/// `#_minted`: what a draft has in the place of a key part that it leaves out.
+/// `#_minted`: a draft's placeholder for an omitted key part.
 struct MintedMacro: ExpressionMacro {
   static func expansion(
     of node: some FreestandingMacroExpansionSyntax, in context: some MacroExpansionContext
@@ -59,13 +58,12 @@ struct MintedMacro: ExpressionMacro {
 }
 
 extension TableDeclaration {
-  /// Lines of generated code.
   static func lines(_ lines: [String], _ indentation: Int) -> String {
     lines.joined(separator: "\n" + String(repeating: " ", count: indentation))
   }
 
-  /// What has types of the model's own. In the extension, which stands outside of the type, such members could be seen from
-  /// further than these types.
+  /// Members with the model's own types. In the extension, outside of the type, they could be more
+  /// visible than these types.
   var parts: [DeclSyntax] {
     var parts: [DeclSyntax] = [
       "\(raw: access)static let columns = Columns()",
@@ -77,8 +75,8 @@ extension TableDeclaration {
     return parts
   }
 
-  /// Where Swift's own memberwise initialiser is not there, or is not seen far enough: one for those who see the type,
-  /// and one that reading rows calls. Swift's own is internal at most, and goes when there is another.
+  /// Initializers where Swift's memberwise one is missing or hidden: one for users of the type, one
+  /// for reading rows. Swift's own is internal at most, and disappears when there is another.
   var initializers: [DeclSyntax] {
     let hasOwn = members["init"] != nil
     if access.isEmpty, !hasOwn { return [] }
@@ -102,7 +100,6 @@ extension TableDeclaration {
       """
   }
 
-  /// The one of the type `owner`.
   static func memberwise(of owner: String, _ access: String, _ stored: [Stored]) -> DeclSyntax {
     let parameters = stored.map { stored -> String in
       let standard =
@@ -118,7 +115,7 @@ extension TableDeclaration {
   }
 
   var columnsDeclaration: DeclSyntax {
-    // The key itself has its name, whatever one of its parts is called.
+    // The key has its own name, even if a part has the same one.
     let parts = key.columns.filter { key.selection == nil || $0.property != key.property }
     var lines = (parts + columns.filter { $0.group == nil }).map { declaration(of: $0) }
     var groups = stored.compactMap { stored -> Group? in
@@ -138,7 +135,7 @@ extension TableDeclaration {
 
   private func declaration(of group: Group) -> [String] {
     let seen = Stored.group(group).access(access)
-    // The type that it is read as is visible as far as the struct that was declared for it.
+    // The output type is as visible as the struct that declares it.
     let hidden = declaration.hiddenType(group.selection, access)?.modifiers.narrowing(access) ?? access
     let access = [seen, hidden].narrowest(access)
     let columns = group.columns.map { "Stemma.GroupColumn(self.\($0.property.inCode))" }
@@ -169,7 +166,7 @@ extension TableDeclaration {
       """
   }
 
-  /// The parts of a nested key, for those who ask the record itself for them.
+  /// Accessors of a nested key's parts on the record itself.
   var keyForwarders: [DeclSyntax] {
     guard key.selection != nil else { return [] }
     return key.columns.filter { members[$0.property] == nil }.map { part in
@@ -177,8 +174,8 @@ extension TableDeclaration {
     }
   }
 
-  /// `setTeam(_:)` for each reference that can be set. What the record's own key fixes of it cannot: the setter of a
-  /// reference that is only partly fixed throws for a record that differs there.
+  /// `setTeam(_:)` for each reference that can be set: one that the record's key does not fix. If
+  /// the key fixes a part, the setter throws for a record that differs there.
   var setters: [DeclSyntax] {
     relationships.filter { $0.kind == .belongsTo }.compactMap { relationship in
       let fixed = Set(key.columns.map(\.property)).intersection(relationship.fields)
@@ -198,7 +195,7 @@ extension TableDeclaration {
     }
   }
 
-  /// Lines that throw if the record for a relationship differs from this one's key where both are the same field.
+  /// Lines that throw if a relationship's record differs from this one's key in a shared field.
   private func checks(of relationship: Relationship, _ fixed: Set<String>) -> [String] {
     relationship.fields.enumerated().flatMap { index, field -> [String] in
       guard fixed.contains(field) else { return [] }
@@ -215,23 +212,23 @@ extension TableDeclaration {
 }
 
 extension TableDeclaration.Relationship {
-  /// The type of a record that is given for the relationship.
+  /// The type of the parameter for the relationship's record.
   var parameterType: String { isOptional ? "\(target)?" : target }
 
-  /// What the parts of the key are called that a given record has.
+  /// The variable with the key parts of a given record.
   private var partsName: String { "_\(property)" }
 
-  /// One of them; nil where no record is given.
+  /// One of the key parts; nil without a record.
   func part(_ index: Int) -> String { fields.count == 1 ? partsName : "\(partsName).\(index)" }
 
-  /// Sets the reference fields, but for some, from them.
+  /// Sets the reference fields from the key parts, except the fixed ones.
   func assignments(without fixed: Set<String>) -> [String] {
     fields.enumerated().compactMap { index, field in
       fixed.contains(field) ? nil : "self.\(field.inCode) = \(part(index))"
     }
   }
 
-  /// Names them, with the types of the reference fields.
+  /// Declares the key parts, with the types of the reference fields.
   func naming(_ types: [String]) -> String {
     let types = types.map { SpelledTypes.unwrapped($0).type + (isOptional ? "?" : "") }
     let type = types.count == 1 ? types[0] : "(\(types.joined(separator: ", ")))"
@@ -240,7 +237,7 @@ extension TableDeclaration.Relationship {
 }
 
 extension TableDeclaration {
-  /// A line that names the parts of the key of the record that is given for a relationship.
+  /// A line that declares the key parts of a relationship's record.
   func parts(of relationship: Relationship) -> String {
     relationship.naming(relationship.fields.compactMap { column(ofProperty: $0)?.type })
   }

@@ -3,8 +3,8 @@ import SwiftSyntax
 import SwiftSyntaxBuilder
 import SwiftSyntaxMacros
 
-/// `@_Tracked`, which `@Table` puts on its columns: each copy of a row remembers which of its properties were set, so that
-/// a copy that was read earlier does not take back what another copy has recorded since.
+/// `@_Tracked`, which `@Table` adds to columns: each copy of a row remembers which properties were
+/// set in it. So an older copy does not revert what another copy has recorded since.
 struct TrackedMacro: AccessorMacro {
   static func expansion(
     of node: AttributeSyntax, providingAccessorsOf declaration: some DeclSyntaxProtocol,
@@ -14,7 +14,7 @@ struct TrackedMacro: AccessorMacro {
       let name = binding.name,
       let first = node.unlabelled.first.flatMap({ Int($0.trimmedDescription) })
     else { return [] }
-    // A property with a `didSet` of its own takes no other, and may set itself once more there.
+    // A property with its own `didSet` cannot have another one, and may set itself again there.
     let observer = binding.observers.contains("didSet") ? "willSet" : "didSet"
     let old = observer == "didSet" ? "oldValue" : "self.\(name.inCode)"
     var notes = node.strings.enumerated().map { place, part in
@@ -49,7 +49,7 @@ extension TableMacro: MemberAttributeMacro {
       declaration.attributes.all("Table").count == 1,
       TableDeclaration.misplacement(in: context.lexicalContext) == nil
     else { return [] }
-    // The member role of the same attribute says what is wrong.
+    // The member role of the same attribute reports the errors.
     do {
       let arguments = try TableDeclaration(node, declaration).tracking(ofProperty: name)
       return arguments.map { ["@Stemma._Tracked(\(raw: $0))"] } ?? []
@@ -58,8 +58,8 @@ extension TableMacro: MemberAttributeMacro {
 }
 
 extension TableDeclaration {
-  /// The arguments of `@_Tracked`: the number of a stored property's first column, without the key, and the properties of
-  /// a group. Nil if it is no column.
+  /// The arguments of `@_Tracked`: the number of a property's first column, without the key, and
+  /// the properties of a group. Nil if it is no column.
   fileprivate func tracking(ofProperty property: String) -> String? {
     var place = 0
     for stored in stored {
@@ -75,11 +75,11 @@ extension TableDeclaration {
     return nil
   }
 
-  /// A column notes that it is set by an observer, of which there can be one of each kind, on each property by itself.
+  /// Requires one declaration for each column, with at most one observer: `@Table` adds another.
   static func checkTracking(_ variable: VariableDeclSyntax, _ misuses: inout Misuses) {
     guard variable.bindingSpecifier.tokenKind == .keyword(.var), variable.attributes.named("Ephemeral") == nil
     else { return }
-    // An array: a list of syntax that is filtered stands nowhere, and neither do its elements.
+    // An array, because the elements of a filtered syntax list have no position.
     let stored = Array(variable.bindings).filter(\.isStored)
     if variable.bindings.count > 1, !stored.isEmpty {
       let names = stored.compactMap(\.name).map { "`\($0)`" }.joined(separator: " and ")
@@ -97,7 +97,7 @@ extension TableDeclaration {
 }
 
 extension TableDeclaration {
-  /// The properties of a declaration, each with its type: `var a, b: Int` has one for both.
+  /// The properties of a declaration, each with its type: in `var a, b: Int`, both have one.
   private static func separate(_ bindings: PatternBindingListSyntax) -> [String] {
     var type: TypeAnnotationSyntax?
     var texts: [String] = []
@@ -113,7 +113,6 @@ extension TableDeclaration {
 }
 
 extension PatternBindingSyntax {
-  /// `willSet` and `didSet`, if it has them.
   fileprivate var observers: Set<String> {
     guard case .accessors(let accessors) = accessorBlock?.accessors else { return [] }
     return Set(accessors.map(\.accessorSpecifier.text))

@@ -1,22 +1,23 @@
 import StemmaEvents
 
-/// The state of a record of which every event has seen exactly those before it, without its values.
+/// The state, without values, of a record whose every event has seen exactly those before it.
 ///
-/// Most records are so, and tables are rebuilt from millions of them. Each register then has one sibling, the last
-/// write, and the state is a few numbers, which this holds in memory that is used again for the next record.
-/// The caller keeps the values: by `apply` it is told which are gone, and it gives them back when the history turns
-/// out not to be linear and a `RecordState` has to go on (`state`). For the same events both give the same bytes.
-/// The arrays in it are used again and again: change it in place.
+/// Most records have this form, and tables are rebuilt from millions of them. Each register then
+/// has one sibling, the last write. The state is a few numbers, in memory that the next record
+/// reuses. The caller keeps the values: `apply` returns which are cleared. If the history proves
+/// not to be linear, the caller passes them to `state`, and a `RecordState` continues. For the same
+/// events both have the same encoding. Change the struct in place, so that its arrays are not
+/// copied.
 package struct LinearRecord {
-  /// What an event changes of the values that the caller keeps.
+  /// The effect of an event on the caller's values.
   package enum Effect {
-    /// All of them are null now, but for those that the event assigns.
+    /// All become null, except those that the event assigns.
     case clearsAll
-    /// The fields that share a register with an assigned one are null now, unless they are assigned too.
+    /// Fields that share a register with an assigned one become null, unless they are assigned too.
     case assigns
-    /// None.
+    /// No value changes.
     case nothing
-    /// The event cannot be applied here: nothing has changed, and `RecordState` must take over.
+    /// The event is not linear: nothing has changed, and `RecordState` must take over.
     case isNotLinear
   }
 
@@ -24,9 +25,9 @@ package struct LinearRecord {
   private var context: [Context.Entry] = []
   private var latest = Timestamp.zero
   private var writes: [RecordState.Write] = []
-  /// The last create.
+  /// The index of the last create.
   private var base: Int?
-  /// For each register of the model behind the base, the write that it has where that is not the base's.
+  /// For each register of the model, its write since the base; -1 if it has that of the base.
   private var listed: [Int32]
   private var used: [Int] = []
 
@@ -40,7 +41,6 @@ package struct LinearRecord {
   /// Whether the record is shown as existing.
   package var exists: Bool { writes.last?.exists ?? false }
 
-  /// Forgets everything.
   package mutating func removeAll() {
     context.removeAll(keepingCapacity: true)
     latest = .zero
@@ -53,16 +53,16 @@ package struct LinearRecord {
     for register in listed.indices { listed[register] = -1 }
   }
 
-  /// Takes the next event in. `registers`: those of the fields that it assigns (`MergeRules.register(ofField:)`).
+  /// Applies the next event. `registers`: those of its fields (`MergeRules.register(ofField:)`).
   package mutating func apply(
-    _ operation: Operation, _ dot: Dot, _ version: Version, _ timestamp: Timestamp, registers: [Int32],
+    _ operation: Operation, _ dot: EventID, _ version: Version, _ timestamp: Timestamp, registers: [Int32],
     context seen: UnsafeBufferPointer<Context.Entry>
   ) -> Effect {
     guard operation != .resolve, version.rawValue == self.version.rawValue + 1, seen.count == context.count,
       !covers(dot)
     else { return .isNotLinear }
     for index in context.indices where context[index] != seen[index] { return .isNotLinear }
-    // An update that has seen a deletion does not bury it.
+    // An update that has seen a deletion does not supersede it.
     if operation != .create, operation != .delete, let last = writes.last, !last.exists {
       return .isNotLinear
     }
@@ -79,8 +79,8 @@ package struct LinearRecord {
     return registers.isEmpty ? .nothing : .assigns
   }
 
-  /// Traps if the writes do not follow each other, or a register has none of them. For tests; in debug builds wherever a
-  /// record is written out.
+  /// Traps if writes do not follow each other, or a register has none of them. For tests; debug
+  /// builds call it whenever a record is written out.
   package func checkInvariants() {
     Context(trusted: context).checkInvariants()
     precondition(context.isEmpty == writes.isEmpty, "what was written is known")
@@ -96,12 +96,12 @@ package struct LinearRecord {
       "a register has a write behind the base")
   }
 
-  private func covers(_ dot: Dot) -> Bool {
+  private func covers(_ dot: EventID) -> Bool {
     for entry in context where entry.origin == dot.origin { return entry.sequence >= dot.sequence }
     return false
   }
 
-  private mutating func insert(_ dot: Dot) {
+  private mutating func insert(_ dot: EventID) {
     var place = 0
     while place < context.count, context[place].origin < dot.origin { place += 1 }
     if place < context.count, context[place].origin == dot.origin {
@@ -113,12 +113,12 @@ package struct LinearRecord {
 
   // MARK: Results
 
-  /// Finds the writes that are a sibling somewhere, sorted by dot, as places in `writes`. There are few of them.
+  /// Finds the writes that are siblings, sorted by event id, as indexes of `writes`. There are few.
   private mutating func findSiblings() {
     used.removeAll(keepingCapacity: true)
     use(writes.count - 1)
     if let base { use(base) }
-    // Fields that were assigned together follow each other.
+    // Fields that one event assigned are adjacent.
     var last: Int32 = -1
     for write in listed where write >= 0 && write != last {
       use(Int(write))
@@ -133,22 +133,22 @@ package struct LinearRecord {
     if place == used.count { used.append(write) } else { used.insert(write, at: place) }
   }
 
-  /// Appends what `RecordState.encoded(rules, omitsShown: true)` gives, if every value that is not null has the
-  /// type of its column and no column shows a default. The record must exist.
+  /// Appends `RecordState.encoded(rules, omitsShown: true)`. Every value must be null or have its
+  /// column's type, and no column may show a default. The record must exist.
   package mutating func appendState(to output: inout [UInt8]) {
     assert(holds(checkInvariants))
     findSiblings()
-    // No number takes more than ten bytes, no entry more than two of them, no write more than five.
+    // A number takes at most ten bytes, an entry two numbers, a write five.
     let bound = 90 + 20 * context.count + 50 * used.count + 20 * listed.count
     withUnsafeTemporaryAllocation(byteCount: bound, alignment: 1) { bytes in
-      var writer = StateWriter(bytes)
+      var writer = ByteWriter(bytes)
       writeState(to: &writer)
-      output.append(contentsOf: UnsafeRawBufferPointer(rebasing: bytes[..<writer.count]))
+      output.append(contentsOf: writer.written)
     }
   }
 
-  /// Mutating so that it is called in place: in the closure above a copy would count references to every array.
-  private mutating func writeState(to writer: inout StateWriter) {
+  /// Mutating, so that the closure above calls it in place: a copy would retain every array.
+  private mutating func writeState(to writer: inout ByteWriter) {
     var highest = Timestamp.zero
     for write in used { highest = max(highest, writes[write].timestamp) }
     writer.byte(RecordState.head(isLatestGiven: latest != highest))
@@ -171,7 +171,7 @@ package struct LinearRecord {
       milliseconds = write.timestamp.milliseconds
     }
     writeSets(to: &writer)
-    // No cell: all values stand in columns.
+    // No cell: all values are in columns.
     writer.varint(0)
     if latest != highest {
       writer.varint(latest.milliseconds)
@@ -179,14 +179,14 @@ package struct LinearRecord {
     }
   }
 
-  /// A set of one sibling, as a number.
+  /// The encoding of a set of one sibling.
   private func set(_ write: Int) -> UInt64 {
     var place = 0
     while used[place] != write { place += 1 }
     return 1 + UInt64(place)
   }
 
-  private func writeSets(to writer: inout StateWriter) {
+  private func writeSets(to writer: inout ByteWriter) {
     writer.varint(set(writes.count - 1))
     if let base { writer.varint(set(base)) } else { writer.varint(0) }
     var count: UInt64 = 0
@@ -201,7 +201,7 @@ package struct LinearRecord {
     }
   }
 
-  /// The same as a state to go on with. `value`: of each of the rules' fields; nil if it was not written.
+  /// A `RecordState` to continue with. `value`: of each of the rules' fields; nil if not written.
   package mutating func state(_ value: (Int) -> Value?) -> RecordState {
     guard !isEmpty else { return RecordState() }
     assert(holds(checkInvariants))
@@ -209,6 +209,7 @@ package struct LinearRecord {
     func index(_ write: Int) -> UInt32 { UInt32(used.firstIndex(of: write) ?? 0) }
     var state = RecordState()
     state.context = Context(trusted: context)
+    state.version = version
     state.latest = latest
     state.writes = used.map { writes[$0] }
     state.siblings = [.init(register: MergeRules.existence, write: index(writes.count - 1))]
@@ -223,38 +224,5 @@ package struct LinearRecord {
       state.cells.append(.init(field: UInt32(field), write: index(write), value: value))
     }
     return state
-  }
-}
-
-/// Writes the elements of a state into memory that is large enough: appending to an array asks at each byte whether
-/// there is room.
-private struct StateWriter {
-  private let target: UnsafeMutableRawBufferPointer
-  private(set) var count = 0
-
-  init(_ target: UnsafeMutableRawBufferPointer) { self.target = target }
-
-  mutating func byte(_ byte: UInt8) {
-    precondition(count < target.count, "the memory is as large as the state can be")
-    target[count] = byte
-    count += 1
-  }
-
-  mutating func varint(_ number: UInt64) {
-    precondition(target.count - count >= 10, "the memory is as large as the state can be")
-    var rest = number
-    while rest >= 0x80 {
-      target[count] = UInt8(truncatingIfNeeded: rest) | 0x80
-      count += 1
-      rest >>= 7
-    }
-    target[count] = UInt8(truncatingIfNeeded: rest)
-    count += 1
-  }
-
-  mutating func fixed(_ number: UInt64) {
-    precondition(target.count - count >= 8, "the memory is as large as the state can be")
-    target.storeBytes(of: number.bigEndian, toByteOffset: count, as: UInt64.self)
-    count += 8
   }
 }

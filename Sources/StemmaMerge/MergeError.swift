@@ -1,31 +1,32 @@
 import StemmaEvents
 
-/// Why an event or the bytes of a state were refused. The state is as it was before the call.
+/// Why an event or the bytes of a state were rejected. The state is unchanged.
 package enum MergeError: Error, Hashable, Sendable {
-  /// The event's context names an event of this record that was not applied before it.
-  case gap(Dot, missing: Dot)
+  /// The event's context names an event of this record that was not applied before.
+  case gap(EventID, missing: EventID)
   /// The event's context covers the event itself.
-  case coversItself(Dot)
-  /// The version is none that an event with this context can have, as far as the state can tell: `expected` are its
-  /// bounds.
-  case wrongVersion(Dot, found: Version, expected: ClosedRange<Version>)
-  /// Two different events with the same dot.
-  case fork(Dot)
-  /// The bytes of a state are not what the format demands, at this byte offset.
-  case malformedState(offset: Int, StateDefect)
+  case coversItself(EventID)
+  /// No event with this context can have this version. `expected` are the bounds that the state
+  /// implies.
+  case wrongVersion(EventID, found: Version, expected: ClosedRange<Version>)
+  /// Two different events with the same event id.
+  case fork(EventID)
+  /// The bytes of a state violate the format: where, and what was found.
+  case malformed(_ subject: String, _ found: String)
 }
 
-/// What is wrong with the bytes of a state.
-package enum StateDefect: Hashable, Sendable {
-  case cutShort
-  case unknownFormat
-  /// A number is above what it may be.
-  case outOfRange
-  /// A list is not sorted, or names something twice.
-  case unsorted
-  case notUTF8
-  /// A write that no register has, a register that equals the base, a name without a use, or bytes left over.
-  case notCanonical
-  /// The checksum behind the state is not that of what it covers.
-  case checksum
+extension MergeError: ByteReaderError {
+  package static func overLimit(_ subject: String, found: UInt64, limit: UInt64) -> Self {
+    outOfRange(subject)
+  }
+
+  static func outOfRange(_ subject: String) -> Self { .malformed(subject, "a number is too large") }
+
+  /// A list has a duplicate or is not in order.
+  static func unsorted(_ subject: String) -> Self { .malformed(subject, "a list is not in order") }
+
+  /// A write without a register, a register that equals the base, or a name without a use.
+  static func notCanonical(_ subject: String) -> Self {
+    .malformed(subject, "it is not written as it would be here")
+  }
 }

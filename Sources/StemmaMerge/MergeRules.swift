@@ -1,21 +1,21 @@
 import StemmaEvents
 import StemmaSchema
 
-/// What the merge has to know about a model: which fields are written together, and who wins.
+/// The merge rules of a model: which fields are written together, and which sibling wins.
 ///
-/// Made once per model and schema, then shared by all records. A `RecordState` numbers fields by the rules
-/// with which it was made, so it has to be used with those of an equal schema.
+/// Created once per model and schema, and shared by all records. A `RecordState` numbers fields by
+/// its rules, so use it only with the rules of an equal schema.
 ///
-/// Registers: 0 is existence, 1 the *base* (what `create` writes for fields that nobody has named), then
-/// those of the model. Under OPTIMISTIC there is one for the whole record; otherwise the free reference
-/// fields of a reference (whichever side declares it) share one, and every other field has its own. Relationships that share a free
-/// reference field share a register. Fields that the schema does not know follow, each with a register of its
-/// own (under OPTIMISTIC they belong to the one of the record).
+/// Registers: 0 is existence, 1 the *base* (the value that `create` writes for unnamed fields),
+/// then those of the model. Under OPTIMISTIC the model has one register for the whole record.
+/// Otherwise the free fields of a reference share one, whichever side declares it, and every other
+/// field has its own. Relationships that share a free reference field share a register. Fields that
+/// the schema lacks follow, each with its own register (under OPTIMISTIC, the record's).
 package final class MergeRules: Sendable {
-  /// Stored names of the model's fields without its key, sorted by their bytes. The values of a record are
-  /// given and taken in this order.
+  /// The stored names of the model's fields without its key, in byte order. The values of a record
+  /// have this order everywhere.
   package let fields: [String]
-  /// Where each of `fields` stands in `Model.fields`.
+  /// The index of each of `fields` in `Model.fields`.
   package let modelFields: [Int]
   package let conflictPolicy: ConflictPolicy
   package let deletePolicy: DeletePolicy
@@ -27,7 +27,7 @@ package final class MergeRules: Sendable {
   let registerCount: UInt32
   let createdAt: Int?
   let updatedAt: Int?
-  /// For each of `fields` the value of `@default`: what is shown where no event has written the field.
+  /// For each of `fields` its `@default`, which is shown if no event has written the field.
   private let defaults: [Value?]
   private let areRequired: [Bool]
   /// Whether any field has a default.
@@ -39,7 +39,7 @@ package final class MergeRules: Sendable {
   static let base: UInt32 = 1
   static let firstRegister: UInt32 = 2
 
-  /// `nil`: a model that the schema does not know. Each of its fields is a register of its own.
+  /// `nil`: a model that the schema lacks. Each of its fields has its own register.
   package convenience init(_ model: Model?) {
     guard let model else {
       self.init(fields: [], modelFields: [], registers: [], model: nil)
@@ -68,7 +68,7 @@ package final class MergeRules: Sendable {
     let (createdAt, updatedAt) = (index(model?.createdAt), index(model?.updatedAt))
     self.createdAt = createdAt
     self.updatedAt = updatedAt
-    // Every event writes the times that the node maintains.
+    // Every event writes the times that the node maintains, so they need no default.
     let defaults = modelFields.enumerated().map { place, field in
       place == createdAt || place == updatedAt
         ? nil : model.flatMap { $0.defaultValue(of: $0.fields[field]) }
@@ -80,11 +80,11 @@ package final class MergeRules: Sendable {
     keyFields = model.map { model in model.keyFields.map { model.fields[$0].storedName } } ?? []
   }
 
-  /// The register of each field. A group's number is that of its first field in this order.
+  /// The register of each field. A group has the number of its first field in this order.
   private static func registers(of names: [String], _ model: Model) -> [UInt32] {
     if model.conflictPolicy == .optimistic { return names.map { _ in firstRegister } }
     var leaders = Array(names.indices)
-    // A model that stands in no schema yet knows only the references that it declares itself.
+    // A model outside of a schema knows only the references that it declares itself.
     let declared = model.relationships.filter(\.storesReference).map { model.freeReferenceFields(of: $0) }
     for group in declared + model.referenceRegisters {
       let members = group.compactMap { names.firstIndex(of: $0) }
@@ -105,56 +105,54 @@ package final class MergeRules: Sendable {
     return registers
   }
 
-  /// Whether a field's table column gives exactly this value back. One that it would not (a text where the
-  /// schema has a number, from a peer with another schema) stays in the state's bytes; what the column shows
-  /// of it then is up to the table.
+  /// Whether a field's table column returns exactly this value. Any other value stays in the
+  /// state's bytes, for example a text from a peer whose schema has no number there. The table
+  /// determines what the column then shows.
   package func column(_ field: Int, holds value: Value) -> Bool { columnTypes[field].holds(value) }
 
-  /// Whether a field's column gives every value of this type back; none does so with JSON where it has text.
+  /// Whether a field's column returns every value of this type exactly.
   package func column(_ field: Int, holds tag: ValueTag) -> Bool {
     tag == .null || columnTypes[field].tag == tag
   }
 
-  /// The type of all values that a field's column gives back.
+  /// The type of all values that a field's column returns.
   package func tag(ofField field: Int) -> ValueTag { columnTypes[field].tag }
 
   // MARK: Defaults
 
-  /// The value of `@default`, which is shown where no event has written the field; nil if it has none.
+  /// The value of `@default`, which is shown if no event has written the field; nil without one.
   package func defaultValue(ofField field: Int) -> Value? {
     field < defaults.count ? defaults[field] : nil
   }
 
-  /// The same, by the field's stored name.
   package func defaultValue(of name: String) -> Value? {
     var hint = 0
     return index(of: name, hint: &hint).flatMap { defaults[$0] }
   }
 
-  /// Whether null differs from a field that no event has written: it has a default and may be null. A required field
-  /// shows its default in both cases.
+  /// Whether null differs from an unwritten field: it has a default and may be null. A required
+  /// field shows its default in both cases.
   package func distinguishesNull(_ field: Int) -> Bool {
     defaultValue(ofField: field) != nil && !areRequired[field]
   }
 
-  /// The same, by the field's stored name.
   package func distinguishesNull(_ name: String) -> Bool {
     var hint = 0
     return index(of: name, hint: &hint).map(distinguishesNull) ?? false
   }
 
-  /// The fields that share a field's register, itself included.
+  /// The fields that share a field's register, including itself.
   package func fieldsWritten(with field: Int) -> [Int] {
     registers.indices.filter { registers[$0] == registers[field] }
   }
 
-  /// The register of one of `fields`, as `LinearRecord` takes it.
+  /// The register of one of `fields`, for `LinearRecord`.
   package func register(ofField field: Int) -> UInt32 { registers[field] }
 
-  /// What becomes of an assignment to a field of this name.
+  /// The target of an assignment to a field of this name.
   package enum Place: Sendable {
     case field(Int)
-    /// Changes nothing.
+    /// The assignment has no effect.
     case ignored
     case unknown
   }
@@ -167,16 +165,15 @@ package final class MergeRules: Sendable {
 
   var isOptimistic: Bool { conflictPolicy == .optimistic }
 
-  /// Whether concurrent values of the field merge by time, without a conflict.
   func mergesByTime(_ field: Int) -> Bool { field == createdAt || field == updatedAt }
 
-  /// The register of a field; numbers behind the known ones are those of names that the schema does not know.
+  /// The register of a field; numbers after the known ones belong to names that the schema lacks.
   func register(of field: UInt32) -> UInt32 {
     if Int(field) < registers.count { return registers[Int(field)] }
     return isOptimistic ? Self.firstRegister : registerCount + field - UInt32(registers.count)
   }
 
-  /// The number of a known field. The search starts at `hint`: assignments and fields stand in one order.
+  /// The number of a known field. The search starts at `hint`: assignments are in field order.
   func index(of name: String, hint: inout Int) -> Int? {
     let length = name.utf8.count
     for index in hint..<fields.count where fields[index].isSame(as: name, length: length) {
@@ -190,7 +187,7 @@ package final class MergeRules: Sendable {
     return nil
   }
 
-  /// Parts of the key and pseudo fields are no registers; events that assign them change nothing there.
+  /// Key parts and pseudo fields have no register; assigning them has no effect on fields.
   func isIgnored(_ name: String) -> Bool {
     let length = name.utf8.count
     return Event.existenceField.isSame(as: name, length: length)
@@ -239,8 +236,8 @@ package final class MergeRules: Sendable {
 }
 
 extension String {
-  /// Equality of bytes where one of the two is ASCII, as names of fields in a schema are. Swift's `==` is
-  /// fast on ASCII; it also finds canonically equivalent texts equal, but no such text is as short as its
-  /// ASCII equivalent.
+  /// Byte equality if one text is ASCII, as field names of a schema are. Swift's `==` is fast on
+  /// ASCII. It also accepts canonically equivalent texts, but none is as short as its ASCII
+  /// equivalent.
   func isSame(as other: String, length: Int) -> Bool { utf8.count == length && self == other }
 }

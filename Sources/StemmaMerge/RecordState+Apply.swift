@@ -1,22 +1,24 @@
 import StemmaEvents
 
 extension RecordState {
-  /// Takes an event in, after all events of this record that its context covers, each stream in its order
-  /// (as a node receives them). False, and nothing changes, if the event was applied before: a node holds
-  /// prefixes of streams, so it has every event of the record up to the highest sequence of each origin.
+  /// Applies an event, after all events of this record that its context covers, each stream in
+  /// order (as a node receives them). Returns false, without a change, if the event was applied
+  /// before. A node holds prefixes of streams: all events up to the highest sequence of each
+  /// origin.
   ///
-  /// Throws, and nothing changes, if an event of its context is missing (`gap`), if its context covers its
-  /// own dot, or if its version cannot be: it is 1 exactly without a context, and at most one above the record's.
-  /// A version at or below that of an event in the context is no reason to refuse it: that event is one which it
-  /// has not seen (`Event.hasSeen`). Nor can the state tell whether a sequence below its own was one of this record's.
-  /// Any order gives the same state, and `fold` does too, whatever was let in.
+  /// Throws, without a change, if an event of its context is missing (`gap`), if its context covers
+  /// its own id, or if its version is impossible. A version is 1 exactly without a context, and at
+  /// most one above the record's. A version at or below that of an event in the context is
+  /// accepted: the state does not know the versions of superseded events. It also does not know
+  /// which lower sequences belong to this record. Any order gives the same state, and so does
+  /// `fold`.
   ///
-  /// Costs time in proportion to the size of the state.
+  /// Takes time in proportion to the size of the state.
   package mutating func apply(_ event: Event, _ rules: MergeRules) throws(MergeError) -> Bool {
     if context.covers(event.dot) { return false }
     if event.context.covers(event.dot) { throw .coversItself(event.dot) }
     for entry in event.context.entries where context[entry.origin] < entry.sequence {
-      throw .gap(event.dot, missing: Dot(entry.origin, entry.sequence))
+      throw .gap(event.dot, missing: EventID(entry.origin, entry.sequence))
     }
     let expected = event.context.isEmpty ? Version(1)...Version(1) : Version(2)...version.next
     guard expected.contains(event.version) else {
@@ -26,14 +28,14 @@ extension RecordState {
     return true
   }
 
-  /// Merges an event that was checked, and whose causes were merged before. `coversAll`: whether it is known to
-  /// have seen every event in the state.
+  /// Merges a checked event whose causes are merged. `coversAll`: whether it has certainly seen
+  /// every event in the state.
   mutating func merge(_ event: Event, coversAll: Bool, _ rules: MergeRules) {
     let isCreate = event.operation == .create
     let write = insertWrite(of: event)
     let assigned = numberFields(event.assignments, rules)
 
-    // A create writes the base and all that is listed; what it assigns beyond that is as the base.
+    // A create writes the base and all listed registers; its other assignments match the base.
     var touched: [UInt32] = []
     touched.reserveCapacity(assigned.count + 2)
     touched.append(MergeRules.existence)
@@ -55,6 +57,7 @@ extension RecordState {
       insertCell(field, write, value)
     }
     context.insert(event.dot)
+    version = max(version, event.version)
     latest = max(latest, event.timestamp)
 
     if isCreate { unlistRegistersEqualToBase() }
@@ -62,14 +65,14 @@ extension RecordState {
     removeUnusedWrites()
   }
 
-  /// Which writes an event has seen: a bit for each of the first 64, and the rest.
+  /// The writes that an event has seen: a bit for each of the first 64, and the rest.
   private struct Coverage {
     private var bits: UInt64 = 0
     private var others: [Bool] = []
 
     init(_ event: Event, own: UInt32, all: Bool, _ writes: [Write]) {
       for index in writes.indices
-      where index != own && (all || event.hasSeen(writes[index].dot, writes[index].version)) {
+      where index != own && (all || event.hasSeen(writes[index].dot)) {
         if index < 64 {
           bits |= 1 << UInt64(index)
         } else {
@@ -99,7 +102,7 @@ extension RecordState {
     return write
   }
 
-  /// Numbers the fields that an event assigns; unknown ones get a place among `names`.
+  /// Numbers the fields that an event assigns; unknown ones are inserted into `names`.
   private mutating func numberFields(
     _ assignments: [Assignment], _ rules: MergeRules
   ) -> [(field: UInt32, value: Value)] {
@@ -116,7 +119,7 @@ extension RecordState {
       }
     }
     guard hasUnknown else { return numbered }
-    // Only now are all names at their places.
+    // The numbers of names are final only after all insertions.
     for assignment in assignments {
       var start = 0
       if rules.index(of: assignment.field, hint: &start) == nil,
@@ -136,7 +139,7 @@ extension RecordState {
     renumberNames(from: index, by: 1, rules)
   }
 
-  /// Shifts what refers to names from `index` on, after one was put in or taken out there.
+  /// Shifts the references to names from `index` on, after an insertion or removal there.
   private mutating func renumberNames(from index: Int, by step: Int, _ rules: MergeRules) {
     let firstField = UInt32(rules.fields.count + index)
     for other in cells.indices where cells[other].field >= firstField {
@@ -156,8 +159,8 @@ extension RecordState {
     touched.insert(register, at: index)
   }
 
-  /// Gives each touched register the new write in place of what that supersedes. `all`: every listed register
-  /// too.
+  /// Replaces the superseded siblings of each touched register with the new write. `all`: of every
+  /// listed register too.
   private mutating func supersede(
     _ touched: [UInt32], all: Bool, by write: UInt32, _ covers: Coverage, settlesExistence: Bool
   ) {
@@ -207,7 +210,7 @@ extension RecordState {
   ) {
     var end = cells.count
     while end > 0 {
-      // The next run of cells that go, from behind.
+      // The next run of cells to remove, from the end.
       var start = end
       while start > 0, covers.contains(cells[start - 1].write),
         all || touched.contains(rules.register(of: cells[start - 1].field))
@@ -219,7 +222,7 @@ extension RecordState {
     }
   }
 
-  /// An event that names a field twice is not what the log gives; the last assignment then counts.
+  /// The log has no event that names a field twice; here the last assignment counts.
   private mutating func insertCell(_ field: UInt32, _ write: UInt32, _ value: Value) {
     var index = cells.count
     while index > 0, !cells[index - 1].isBefore(field: field, write: write) { index -= 1 }
@@ -232,7 +235,7 @@ extension RecordState {
 }
 
 extension RecordState {
-  /// Restores the rule that a register is listed only where it differs from the base.
+  /// Restores the rule that a register is listed only if it differs from the base.
   private mutating func unlistRegistersEqualToBase() {
     let base = listed(MergeRules.base)
     var next = Array(siblings[..<base.upperBound])
@@ -258,7 +261,7 @@ extension RecordState {
     }
   }
 
-  /// Drops the writes that are no sibling any more, and closes the gaps in their numbers.
+  /// Removes the writes that are not a sibling, and renumbers the others.
   mutating func removeUnusedWrites() {
     if writes.isEmpty { return }
     guard writes.count <= 64 else {

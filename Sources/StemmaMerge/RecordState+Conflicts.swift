@@ -1,39 +1,39 @@
 import StemmaEvents
 import StemmaSchema
 
-/// A register whose siblings differ: what people decide.
+/// A register with differing siblings, which needs a decision.
 package struct RegisterConflict: Hashable, Sendable {
   package enum Kind: String, Sendable {
-    /// Fields were written differently.
+    /// Concurrent writes to fields differ.
     case value
-    /// The record was deleted, and changed or created anew.
+    /// The record was deleted, and concurrently changed or recreated.
     case delete
   }
 
   package var kind: Kind
   /// The stored names of all fields of the register, in the rules' order; empty for existence.
   package var fields: [String]
-  /// Those of `fields` in which the siblings differ.
+  /// The `fields` in which the siblings differ.
   package var differing: [String]
-  /// The siblings: the one that is shown first, then from the strongest to the weakest.
+  /// The siblings, the shown one first, then from the strongest to the weakest.
   package var candidates: [Candidate]
 }
 
 /// One sibling of a register.
 package struct Candidate: Hashable, Sendable {
-  package var dot: Dot
+  package var dot: EventID
   package var version: Version
   package var timestamp: Timestamp
   package var operation: Operation
-  /// What the event says of existence.
+  /// Whether the record exists after the event.
   package var exists: Bool
-  /// A value for each field of the register; its default, or null, where the event gave none.
+  /// A value for each field of the register; the default or null if the event assigns none.
   package var values: [Assignment]
 }
 
 extension RecordState {
-  /// The open conflicts: existence first, then fields in the rules' order, then fields that the schema does
-  /// not know. Those of fields are listed while the record exists or its existence is in conflict.
+  /// The open conflicts: existence first, then fields in the rules' order, then fields that the
+  /// schema lacks. Fields are included if the record exists or its existence is in conflict.
   package func conflicts(_ rules: MergeRules) -> [RegisterConflict] {
     guard hasSeveralSiblings else { return [] }
     var conflicts: [RegisterConflict] = []
@@ -55,13 +55,13 @@ extension RecordState {
     return conflicts
   }
 
-  /// The stored names of the fields whose values differ in an open conflict.
-  /// `Event.existenceField` comes first if the existence of the record is in conflict.
+  /// The stored names of the fields whose values differ in an open conflict. `Event.existenceField`
+  /// comes first if the existence of the record is in conflict.
   package func fieldsInConflict(_ rules: MergeRules) -> [String] {
     conflicts(rules).flatMap { $0.kind == .delete ? [Event.existenceField] : $0.differing }
   }
 
-  /// The siblings of the register that a field belongs to, as in a conflict; also where they agree.
+  /// The siblings of the register of a field, as in a conflict; even if they agree.
   package func siblings(of field: String, _ rules: MergeRules) -> [Candidate] {
     let unnamed = rules.isOptimistic ? MergeRules.firstRegister : MergeRules.base
     let register = index(of: field, rules).map { rules.register(of: $0) } ?? unnamed
@@ -69,8 +69,8 @@ extension RecordState {
     return candidates(of: register, fields: fields, rules)
   }
 
-  /// What each sibling says of one field, sorted by dot: `siblings(of:)` without all that is around it.
-  package func valuesBySibling(of field: String, _ rules: MergeRules) -> [(dot: Dot, value: Value)] {
+  /// The value of one field in each sibling, sorted by event id; cheaper than `siblings(of:)`.
+  package func valuesBySibling(of field: String, _ rules: MergeRules) -> [(dot: EventID, value: Value)] {
     let index = index(of: field, rules)
     let unnamed = rules.isOptimistic ? MergeRules.firstRegister : MergeRules.base
     return siblings[siblings(of: index.map { rules.register(of: $0) } ?? unnamed)].map { sibling in
@@ -78,7 +78,6 @@ extension RecordState {
     }
   }
 
-  /// The siblings of existence.
   package func existenceSiblings(_ rules: MergeRules) -> [Candidate] {
     candidates(of: MergeRules.existence, fields: [], rules)
   }
@@ -87,12 +86,12 @@ extension RecordState {
     zip(siblings, siblings.dropFirst()).contains { $0.register == $1.register }
   }
 
-  /// Every register of fields, in the order of its first field.
+  /// Every register of fields, ordered by its first field.
   func fieldsByRegister(_ rules: MergeRules) -> [(register: UInt32, fields: [UInt32])] {
     var groups: [(register: UInt32, fields: [UInt32])] = []
     for field in 0..<UInt32(rules.fields.count + names.count) {
       let register = rules.register(of: field)
-      // Registers are numbered by their first field.
+      // The first field numbers its register.
       let place = Int(register - MergeRules.firstRegister)
       if place < groups.count {
         groups[place].fields.append(field)

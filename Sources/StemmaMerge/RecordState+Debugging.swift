@@ -1,11 +1,12 @@
 extension RecordState {
-  /// Traps if the state is not the one form that its events have. For tests and the suites.
+  /// Traps if the state is not the canonical form of its events. For tests and the suites.
   package func checkInvariants() {
     context.checkInvariants()
     for (a, b) in zip(writes, writes.dropFirst()) { precondition(a.dot < b.dot, "writes rise by dot") }
     for write in writes {
       precondition(context.covers(write.dot), "what is a sibling is known")
       precondition(write.version > .zero, "versions begin with 1")
+      precondition(write.version <= version && write.timestamp <= latest, "the highest are known")
     }
     for (a, b) in zip(siblings, siblings.dropFirst()) {
       precondition((a.register, a.write) < (b.register, b.write), "siblings rise by register and write")

@@ -1,30 +1,27 @@
 import StemmaEvents
 
 extension RecordState {
-  /// The state that a set of events of one record gives; they may come in any order, and repeatedly.
+  /// The state after a set of events of one record, in any order and with repetitions.
   ///
-  /// Each is merged after those that it has seen: in the order of (version, origin, sequence), since
-  /// every version is above those of what it has seen. That need not be the order of a stream: two writers of
-  /// one node that read the same state write concurrent events with one origin.
+  /// Each event is merged after those that it has seen. This need not be the order of a stream: two
+  /// concurrent writers of one node that read the same state share an origin.
   ///
-  /// The set must reach as far as every context of it, though it need not have whole streams: all events up to a
-  /// time are fine. Takes what `apply` lets in, in whatever order that was; throws if a context reaches beyond the
-  /// set or covers its own event, and on two different events with one dot. O(n) for a history without
-  /// concurrency in its order, else O(n log n) comparisons.
+  /// The set must include every event that a context names, but not whole streams: all events up to
+  /// a time suffice. Accepts whatever `apply` accepts, in any order. Throws if a context exceeds
+  /// the set or covers its own event, directly or indirectly, and on two different events with one
+  /// id. O(n) for an ordered linear history, else O(n log n) comparisons.
   package static func fold(_ events: [Event], _ rules: MergeRules) throws(MergeError) -> RecordState {
     if let state = foldLinear(events, rules) { return state }
     let byDot = try distinctByDot(events)
     try check(events, byDot)
     var state = RecordState()
-    let ordered = byDot.sorted { a, b in
-      events[a].version != events[b].version
-        ? events[a].version < events[b].version : events[a].dot < events[b].dot
-    }
-    for index in ordered { state.merge(events[index], coversAll: false, rules) }
+    let order = CausalOrder(events, byDot)
+    if let (dot, missing) = order.circle { throw .gap(dot, missing: missing) }
+    for index in order.places { state.merge(events[index], coversAll: false, rules) }
     return state
   }
 
-  /// The common case: every event has seen exactly those before it. Nil if that is not so.
+  /// The common case: every event has seen exactly those before it. Nil otherwise.
   private static func foldLinear(_ events: [Event], _ rules: MergeRules) -> RecordState? {
     var known = Context.empty
     var version = Version.zero
@@ -40,7 +37,7 @@ extension RecordState {
     return state
   }
 
-  /// The places of the events in the order of their dots, each dot once.
+  /// The indexes of the events, ordered by event id, each id once.
   private static func distinctByDot(_ events: [Event]) throws(MergeError) -> [Int] {
     var distinct: [Int] = []
     distinct.reserveCapacity(events.count)
@@ -61,7 +58,7 @@ extension RecordState {
       let event = events[index]
       if event.context.covers(event.dot) { throw .coversItself(event.dot) }
       for entry in event.context.entries where all[entry.origin] < entry.sequence {
-        throw .gap(event.dot, missing: Dot(entry.origin, entry.sequence))
+        throw .gap(event.dot, missing: EventID(entry.origin, entry.sequence))
       }
     }
   }

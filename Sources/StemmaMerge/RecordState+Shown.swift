@@ -1,19 +1,19 @@
 import StemmaEvents
 import StemmaSchema
 
-/// What a reader sees of a record: of each register the sibling that wins.
+/// The shown values of a record: those of the winning sibling of each register.
 ///
-/// The highest (version, timestamp, origin, sequence) wins: a wrong clock can never beat a longer history.
-/// Under LATEST the fields' order is (timestamp, version, origin, sequence); existence keeps the first one,
-/// or what its own policy says. `createdAt` and `updatedAt` show the earliest and the latest of their
-/// siblings.
+/// The highest (version, timestamp, origin, sequence) wins, so a wrong clock never beats a longer
+/// history. Under LATEST, fields compare (timestamp, version, origin, sequence). Existence always
+/// uses the first order, or its own policy. `createdAt` and `updatedAt` show the earliest and the
+/// latest of their siblings.
 extension RecordState {
   /// Whether the record is shown as existing.
   package func exists(_ rules: MergeRules) -> Bool {
     shownSibling(of: MergeRules.existence, rules).map { writes[Int(siblings[$0].write)].exists } ?? false
   }
 
-  /// Whether a deletion and another change have not seen each other.
+  /// Whether a deletion and another change are siblings.
   package var existenceIsInConflict: Bool {
     let group = listed(MergeRules.existence)
     guard group.count > 1 else { return false }
@@ -25,21 +25,20 @@ extension RecordState {
     return hasDeletion && hasOther
   }
 
-  /// Whether an event is a sibling of any register.
-  package func hasSibling(_ dot: Dot) -> Bool { writes.contains { $0.dot == dot } }
+  package func hasSibling(_ dot: EventID) -> Bool { writes.contains { $0.dot == dot } }
 
-  /// The value shown of a field, by its stored name; its default, or null, if it was never written.
+  /// The shown value of a field, by its stored name; the default or null of an unwritten field.
   package func value(of field: String, _ rules: MergeRules) -> Value {
     index(of: field, rules).map { shownValue(of: $0, rules) } ?? .null
   }
 
-  /// The value shown of the n-th of the rules' fields.
+  /// The shown value of one of the rules' fields, by its index.
   package func value(ofField index: Int, _ rules: MergeRules) -> Value {
     shownValue(of: UInt32(index), rules)
   }
 
-  /// What is shown of every field that is not null, also of those that the schema does not know; sorted by
-  /// the bytes of the names.
+  /// The shown values that are not null, also of fields that the schema lacks, in byte order of the
+  /// names.
   package func values(_ rules: MergeRules) -> [Assignment] {
     if isEmpty { return [] }
     var assignments: [Assignment] = []
@@ -50,9 +49,8 @@ extension RecordState {
     return names.isEmpty ? assignments : assignments.sorted { $0.field.hasBytes(before: $1.field) }
   }
 
-  /// The fields of which more is known than that they are null, and always was, since the last create: those
-  /// with a value that is shown or in conflict, and those that an event after the create has written. Sorted
-  /// by the bytes of their names.
+  /// The fields that may be more than null since the last create. They have a shown or conflicting
+  /// value, or an event after the create has written them. In byte order of their names.
   package func knownFields(_ rules: MergeRules) -> [String] {
     let count = rules.fields.count + names.count
     var known: [String] = []
@@ -85,13 +83,13 @@ extension RecordState {
     return shown
   }
 
-  /// The index into `siblings` of the one that wins in a register; nil if it was never written.
+  /// The index into `siblings` of a register's winner; nil if no event has written the register.
   func shownSibling(of register: UInt32, _ rules: MergeRules) -> Int? {
     let group = siblings(of: register)
     return group.isEmpty ? nil : strongest(of: group, in: register, rules)
   }
 
-  /// The winner of a group of siblings that is not empty.
+  /// The winner of a nonempty group of siblings.
   func strongest(of group: Range<Int>, in register: UInt32, _ rules: MergeRules) -> Int {
     var strongest = group.lowerBound
     for index in group.dropFirst()

@@ -1,13 +1,13 @@
 import StemmaEvents
 import StemmaSchema
 
-/// What the next event of a record builds on.
+/// The basis of the next event of a record.
 package struct Heads: Hashable, Sendable {
   /// The next event's context.
   package var context: Context
   /// The next event's version: 1 + the highest in the context.
   package var version: Version
-  /// The highest timestamp of the context; the next event's is above it.
+  /// The highest timestamp of the context; the next event's must exceed it.
   package var latest: Timestamp
 
   package init(context: Context, version: Version, latest: Timestamp) {
@@ -18,14 +18,14 @@ package struct Heads: Hashable, Sendable {
 }
 
 extension RecordState {
-  /// What an event that has seen all of this state builds on. Whoever reads values keeps it with them: it is
-  /// the state that was read that counts, not the one that is there when the event is written.
+  /// The basis of an event that has seen all of this state. A reader keeps it with the values: the
+  /// state that was read counts, not the one at the time of writing.
   package var heads: Heads { Heads(context: context, version: version.next, latest: latest) }
 
-  /// `version-hash`: names this exact set of events of the record, for writes that must not meet a newer
-  /// state. The hash is FNV-1a (64 bit) over each entry of the context, origin and sequence as 8 bytes
-  /// big-endian, in the order of origins; its two halves are combined by exclusive or, then the upper 8 bits
-  /// of that with the lowest 8, and the lower 24 are printed as 6 hexadecimal digits.
+  /// `version-hash`: identifies this exact set of events, for writes that must not meet a newer
+  /// state. The hash is FNV-1a (64 bit) over each context entry in origin order, origin and
+  /// sequence as 8 bytes big-endian. Its two halves are combined by exclusive or, then the upper 8
+  /// bits of the result with the lowest 8. The lower 24 bits are printed as 6 hexadecimal digits.
   package var revision: String {
     var hash: UInt64 = 0xcbf2_9ce4_8422_2325
     for entry in context.entries {
@@ -40,13 +40,12 @@ extension RecordState {
     return "\(version)-" + String(repeating: "0", count: 6 - digits.count) + digits
   }
 
-  /// The assignments with the fields that have to be written along with them: the other fields of their
-  /// registers, as they are shown now. So an event that names one reference field of two records both, and
-  /// under OPTIMISTIC each event records all fields of the record, unknown ones too. Sorted by name.
+  /// The assignments, completed with the other fields of their registers, as now shown. So an event
+  /// that assigns one field of a reference assigns all of them. Under OPTIMISTIC, each event
+  /// records all fields, unknown ones too. Sorted by name.
   ///
-  /// Nothing is added to an event that assigns no field, such as a delete or a resolve of existence alone.
+  /// An event without fields, such as a delete or a resolve of existence alone, stays as it is.
   package func completed(_ assignments: [Assignment], _ rules: MergeRules) -> [Assignment] {
-    // Most fields are written alone.
     if rules.areFieldsAlone { return assignments.sorted { $0.field.hasBytes(before: $1.field) } }
     var completed = assignments
     var hint = 0
@@ -68,12 +67,12 @@ extension RecordState {
     return completed.sorted { $0.field.hasBytes(before: $1.field) }
   }
 
-  /// What an event has to do so that a conflict is closed by choosing one of its candidates. Its context must
-  /// cover the dots of all candidates; `heads` does.
+  /// The event that closes a conflict by choosing one of its candidates. Its context must cover all
+  /// candidates, as `heads` does.
   ///
-  /// Of existence: a `delete` if the candidate is a deletion, otherwise a `resolve`; both assign
-  /// `Event.existenceField`. Of fields: a `resolve` that assigns every field of the register, but for the
-  /// times that merge by themselves, which keep what is shown.
+  /// For existence: a `delete` if the candidate is a deletion, otherwise a `resolve`; both assign
+  /// `Event.existenceField`. For fields: a `resolve` that assigns every field of the register.
+  /// Times that merge by themselves keep the shown value.
   package func resolution(
     of conflict: RegisterConflict, taking candidate: Candidate, _ rules: MergeRules
   ) -> (operation: Operation, assignments: [Assignment]) {

@@ -1,31 +1,31 @@
 import StemmaEvents
 import StemmaSchema
 
-/// The state of one record: what is left of its events after the merge.
+/// The state of one record: the result of merging its events.
 ///
-/// A record is a set of *registers*: existence, and its fields (`MergeRules` says which share one). Each
-/// event writes existence and the registers of the fields that it assigns; a `create` writes all of them,
-/// also those of fields that its writer did not know. A write `b` supersedes a write `a` to the same register
-/// exactly when `a`'s dot is in `b`'s context, with one exception: a deletion is superseded only by a
-/// `delete`, a `create` or a `resolve` of existence, so that an ordinary update that was made while the
-/// deletion was in conflict cannot bury it. What is not superseded is a *sibling*, and the siblings of all
-/// registers are the state. So it is a function of the set of events, whatever the order of their arrival;
-/// the tests check that against this definition for every small history.
+/// A record is a set of *registers*: existence, and its fields (`MergeRules` defines which share
+/// one). Each event writes existence and the registers of the fields that it assigns. A `create`
+/// writes all registers, also those of fields that its writer did not know. A write `b` supersedes
+/// a write `a` to the same register exactly if `b`'s context covers `a`, with one exception. Only a
+/// `delete`, a `create` or a `resolve` of existence supersedes a deletion, so that an ordinary
+/// update during a conflict cannot hide it. A write that is not superseded is a *sibling*, and the
+/// siblings of all registers are the state. The state is thus a function of the set of events, in
+/// any order. The tests check this definition for every small history.
 ///
-/// How it is held: `writes` are the events that are a sibling anywhere, sorted by dot. `siblings` says which
-/// of them each register has, sorted by register and write. The base (register 1) has the creates that no
-/// other create has superseded: what a register has that was never named. A register whose siblings are those
-/// of the base is not listed. `cells` are the values that are not null, sorted by field and write; a sibling
-/// without a cell shows the default of the field, or null. A written null is a cell only where that differs
-/// (`MergeRules.distinguishesNull`). `names` are the fields that the schema does not know and that have a listed
-/// register or a cell, sorted by their bytes; they are numbered behind those of the rules. This form is the
-/// only one that a set of events has, hence `==` compares states, and the encoding is canonical.
-///
-/// Every event writes existence, and its version is above those of its context; so the highest version of
-/// the record is always that of a sibling of existence.
+/// Representation: `writes` are the events that are a sibling anywhere, sorted by event id. The
+/// `siblings` of each register are sorted by register and write. The base (register 1) has the
+/// creates that no other create has superseded: the siblings of registers that were never named. A
+/// register with the base's siblings is not listed. The `cells` are the values that are not null,
+/// sorted by field and write. A sibling without a cell shows the field's default, or null. A
+/// written null has a cell only if it differs from that (`MergeRules.distinguishesNull`). The
+/// `names` are fields that the schema lacks, with a listed register or a cell, in byte order. Their
+/// numbers follow the rules' fields. Each set of events has one such form: `==` compares states,
+/// and the encoding is canonical.
 package struct RecordState: Hashable, Sendable {
-  /// Which events of this record are in the state.
+  /// The events of this record that the state includes.
   package internal(set) var context = Context.empty
+  /// The highest version of the record's events: `_version`. Zero without events.
+  package internal(set) var version = Version.zero
   /// The highest timestamp of the record's events.
   package internal(set) var latest = Timestamp.zero
 
@@ -34,24 +34,14 @@ package struct RecordState: Hashable, Sendable {
   var cells: [Cell] = []
   var names: [String] = []
 
-  /// A record of which no event is known.
+  /// A record without events.
   package init() {}
 
   package var isEmpty: Bool { context.isEmpty }
 
-  /// The highest version of the record's events: `_version`. Zero if there is none.
-  package var version: Version {
-    var highest = Version.zero
-    for sibling in siblings {
-      if sibling.register != MergeRules.existence { break }
-      highest = max(highest, writes[Int(sibling.write)].version)
-    }
-    return highest
-  }
-
   package static func == (a: RecordState, b: RecordState) -> Bool {
-    a.context == b.context && a.latest == b.latest && a.writes == b.writes && a.siblings == b.siblings
-      && a.cells == b.cells && a.names.count == b.names.count
+    a.context == b.context && a.version == b.version && a.latest == b.latest && a.writes == b.writes
+      && a.siblings == b.siblings && a.cells == b.cells && a.names.count == b.names.count
       && zip(a.names, b.names).allSatisfy { $0.hasSameBytes(as: $1) }
   }
 
@@ -64,12 +54,12 @@ package struct RecordState: Hashable, Sendable {
 
   /// An event that is a sibling of some register.
   struct Write: Hashable, Sendable {
-    var dot: Dot
+    var dot: EventID
     var version: Version
     var timestamp: Timestamp
     var operation: Operation
 
-    /// What the event says of existence.
+    /// Whether the record exists after the event.
     var exists: Bool { operation != .delete }
   }
 
@@ -107,12 +97,11 @@ extension RecordState {
     return start..<end
   }
 
-  /// What a write says of a field: its value, or the field's default where it says nothing.
+  /// The value of a field in a write, or the field's default if it has none.
   func value(field: UInt32, write: UInt32, _ rules: MergeRules) -> Value {
     written(field: field, write: write) ?? rules.defaultValue(ofField: Int(field)) ?? .null
   }
 
-  /// The value of a cell; nil if there is none.
   func written(field: UInt32, write: UInt32) -> Value? {
     for index in cells.indices where cells[index].field == field && cells[index].write == write {
       return cells[index].value
@@ -120,7 +109,7 @@ extension RecordState {
     return nil
   }
 
-  /// The number of a field, nil for one that neither the schema nor the state knows.
+  /// The number of a field; nil if neither the schema nor the state has it.
   func index(of name: String, _ rules: MergeRules) -> UInt32? {
     var hint = 0
     if let index = rules.index(of: name, hint: &hint) { return UInt32(index) }

@@ -1,14 +1,14 @@
 import StemmaEvents
 
-/// The checksum behind a state in the tables, which tells a row that was written from one in which a byte has changed:
-/// new events build on what a row says, and must build on nothing that the log does not.
+/// The checksum that follows a state in the tables. It detects a row with a changed byte, because
+/// new events must build only on what the log contains.
 ///
 ///     state     the bytes of `encoded`
-///     checksum  4 bytes, big-endian: CRC32C over the encoded key; each value that the state leaves to its column and
-///               that is not null, by field: 8 bytes field × 8 + tag (`ValueTag`), 8 bytes number (of a double its
-///               bits, of a Boolean 0 or 1) or length of the text, then the text; the state
+///     checksum  4 bytes, big-endian: CRC32C over the encoded key; each value that the state omits
+///               and that is not null, by field: 8 bytes field × 8 + tag (`ValueTag`), 8 bytes
+///               number (bits of a double, 0 or 1 for a Boolean) or length and text; the state
 ///
-/// The values are covered as they are read, so what a column's affinity does to others plays no part.
+/// The checksum covers the values as read, so a column's affinity does not affect it.
 package struct StateSeal {
   package static let size = 4
 
@@ -18,7 +18,7 @@ package struct StateSeal {
 
   package init(_ key: Key) { self = key.bytes.withUnsafeBytes { StateSeal($0) } }
 
-  /// Takes the next value that stands in its column.
+  /// Adds the next value that is stored in its column.
   package mutating func add(_ field: Int, _ tag: ValueTag, bits: UInt64) {
     let words = ((UInt64(field) << 3 | UInt64(tag.rawValue)).bigEndian, bits.bigEndian)
     crc = withUnsafeBytes(of: words) { CRC32C.of($0, continuing: crc) }
@@ -40,13 +40,13 @@ package struct StateSeal {
     }
   }
 
-  /// Takes the state, which comes last, and appends the checksum to it.
+  /// Adds the state, which comes last, and appends the checksum to it.
   mutating func close(_ bytes: inout [UInt8]) {
     bytes.append(contentsOf: repeatElement(0, count: Self.size))
     bytes.withUnsafeMutableBytes { close($0) }
   }
 
-  /// Takes the state, which comes last, and writes the checksum to the last bytes, which stand behind it.
+  /// Adds the state, which comes last, and writes the checksum to the last bytes.
   package mutating func close(_ bytes: UnsafeMutableRawBufferPointer) {
     let end = bytes.count - Self.size
     take(UnsafeRawBufferPointer(rebasing: bytes[..<end]))
@@ -55,12 +55,12 @@ package struct StateSeal {
 
   private mutating func take(_ state: UnsafeRawBufferPointer) { crc = CRC32C.of(state, continuing: crc) }
 
-  /// What stands in front of the checksum; all of what is too short to have one.
+  /// The bytes before the checksum; all bytes if there are too few for one.
   package static func state(in bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
     UnsafeRawBufferPointer(rebasing: bytes.dropLast(bytes.count < size ? 0 : size))
   }
 
-  /// The checksum that stands behind a state; 0 if there is none.
+  /// The checksum that follows a state; 0 if there is none.
   package static func checksum(in bytes: UnsafeRawBufferPointer) -> UInt32 {
     guard bytes.count >= size else { return 0 }
     return UInt32(bigEndian: bytes.loadUnaligned(fromByteOffset: bytes.count - size, as: UInt32.self))
@@ -73,7 +73,7 @@ package struct StateSeal {
 }
 
 extension RecordState {
-  /// The canonical bytes, with the checksum behind them.
+  /// The canonical bytes, followed by the checksum.
   package func sealed(_ rules: MergeRules, omitsShown: Bool, _ key: [UInt8]) -> [UInt8] {
     var seal = key.withUnsafeBytes { StateSeal($0) }
     var bytes = encoded(rules, omitsShown: omitsShown, &seal)
@@ -81,7 +81,8 @@ extension RecordState {
     return bytes
   }
 
-  /// Reads what `sealed` gave for this key. Throws `malformedState` for anything else; `column` as in `init(decoding:)`.
+  /// Decodes `sealed` bytes for this key. Throws `malformed` otherwise; `column`: see
+  /// `init(decoding:)`.
   package init(
     sealed bytes: UnsafeRawBufferPointer, _ key: Key, _ rules: MergeRules, column: (Int) -> Value
   ) throws(MergeError) {
@@ -92,6 +93,6 @@ extension RecordState {
       seal.add(field, value)
       return value
     }
-    guard seal.holds(for: bytes) else { throw .malformedState(offset: state.count, .checksum) }
+    guard seal.holds(for: bytes) else { throw .malformed("state", "its checksum does not hold") }
   }
 }

@@ -1,10 +1,10 @@
 import StemmaEvents
 
-/// Orders values of `createdAt` and `updatedAt` by the times that they mean.
+/// Orders values of `createdAt` and `updatedAt` by the points in time that they represent.
 ///
-/// `2024-01-01T00:30:00+01:00` is earlier than `2024-01-01T00:00:00Z`, though not as text. Integers are
-/// seconds since 1970 (AWSTimestamp). Equal times are ordered by their bytes, so that the choice is the same
-/// everywhere. A value that is no time is never preferred to one that is.
+/// `2024-01-01T00:30:00+01:00` is earlier than `2024-01-01T00:00:00Z`, but not as text. Integers
+/// are seconds since 1970 (AWSTimestamp). Equal times are ordered by their bytes, so every node
+/// chooses the same one. A value that is not a time is never preferred to a time.
 enum TimeOrder {
   static func earlier(_ a: Value, _ b: Value) -> Value {
     let (first, second) = (Moment(a), Moment(b))
@@ -20,7 +20,7 @@ enum TimeOrder {
     return text(a).hasBytes(before: text(b)) ? b : a
   }
 
-  /// A text that differs for different values, types included.
+  /// A text that differs for different values and types.
   private static func text(_ value: Value) -> String {
     switch value {
     case .null: ""
@@ -56,7 +56,7 @@ enum TimeOrder {
     }
   }
 
-  /// Reads `YYYY-MM-DD[Thh:mm[:ss[.f…]]][Z|±hh:mm[:ss]]`; without an offset it is UTC.
+  /// Reads `YYYY-MM-DD[Thh:mm[:ss][.f…]][Z|±hh:mm[:ss]]`; without an offset it is UTC.
   private struct Digits {
     let bytes: [UInt8]
     var index = 0
@@ -123,8 +123,8 @@ enum TimeOrder {
       (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
     }
 
-    /// Days since 1970-01-01 in the proleptic Gregorian calendar; Howard Hinnant, "chrono-Compatible
-    /// Low-Level Date Algorithms", days_from_civil.
+    /// Days since 1970-01-01 in the proleptic Gregorian calendar; Howard Hinnant,
+    /// "chrono-Compatible Low-Level Date Algorithms", days_from_civil.
     private static func days(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
       let y = month <= 2 ? year - 1 : year
       let era = (y >= 0 ? y : y - 399) / 400

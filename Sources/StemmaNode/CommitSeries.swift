@@ -2,66 +2,67 @@ import Dispatch
 import StemmaEvents
 import StemmaLog
 import StemmaTables
-import Synchronization
 
-/// Commits after one another, each durable by itself, that share one transaction of the tables and one hold of the
-/// writer lock: what imports are made of.
+/// Consecutive commits of an import. Each is durable by itself; they share one transaction of the
+/// tables and one hold of the writer lock.
 ///
-/// The log is written and synced on a thread of its own while the next commit is being made, and on another one the segment
-/// of a journal that is large enough. The tables follow when the series ends. If it ends with an error, or the
-/// process dies, they are behind the log, which is what they catch up from. Readers see nothing of a series before
-/// it has ended; a record that it changes often is written once.
+/// A background thread writes and syncs the log while the next commit is prepared. Another thread
+/// builds a segment if the journal is large enough. The tables are refreshed when the series ends,
+/// or later with `holdsBack`; readers see nothing before. After an error or crash, the tables catch
+/// up from the log. A record that changes often is written once.
 package final class CommitSeries {
-  /// Events after which a series is complete.
+  /// The number of events that completes a series.
   private static let limit = 16_384
-  /// How long a series should keep others out, in milliseconds; and for how long they are let in then, which is longer
-  /// than a waiting writer sleeps between two looks at the lock.
+  /// The time in milliseconds after which a series should release the lock, and the pause for other
+  /// writers. The pause is longer than a waiting writer's polling interval.
   fileprivate static let (longestHold, pause): (UInt64, UInt32) = (1000, 25)
 
   private let node: Node
   private let transaction: TablesTransaction
   private let appender: LogAppender
-  /// The journal that is being sealed, if one is.
+  /// The journal being sealed, if any.
   private let sealing: Sealing?
   private let sealed: MadeAhead<Result<SealedSegment, LogError>>?
-  /// What is to be called when a commit is durable, the oldest first.
+  /// Callbacks for commits that become durable, the oldest first.
   private var waiting: [() throws -> Void] = []
   private var reported = 0
-  /// What it holds, with the series before that it continues.
+  /// The size of this series and of the earlier ones that it continues.
   fileprivate private(set) var size: Size
+  /// Whether another series follows, so that the tables can wait. Rows are written in key order,
+  /// and larger groups cost less per row.
+  package var holdsBack = false
 
-  /// Of a series that ended before it was complete, to let others in, so that the next one continues it.
+  /// The size of an incomplete series that released the lock, for the next one to continue.
   struct Size {
     var events = 0
-    /// About as many bytes as the events take before they are deflated.
+    /// The approximate size of the events in bytes before compression.
     var bytes = 0
   }
 
-  fileprivate init(_ node: Node, _ transaction: TablesTransaction) throws(LogError) {
+  fileprivate init(_ node: Node, _ transaction: TablesTransaction, isRelaxed: Bool) throws(LogError) {
     self.node = node
     self.transaction = transaction
     size = node.openSeries ?? Size()
     let mayBegin = node.openSeries == nil && node.log.wantsSealing
     let sealing = mayBegin ? try node.log.beginSealing() : nil
-    appender = try LogAppender(node.log)
+    appender = LogAppender(node.log, isRelaxed: isRelaxed)
     self.sealing = sealing
-    // Behind what may throw: what was begun is waited for in `end`.
     sealed = sealing.map { sealing in
       MadeAhead { Result { () throws(LogError) in try sealing.write() } }
     }
   }
 
-  /// Whether the journal may have grown enough to be sealed. It depends on the events alone and not on how fast a disk
-  /// is, and so do the files of the log.
+  /// Whether the journal may be large enough to seal. Depends on the events alone and not on the
+  /// speed of the disk, so that the files of the log do not either.
   fileprivate var isComplete: Bool { size.events >= Self.limit || size.bytes >= node.log.segmentSize }
 
-  /// Whether it is time to begin another one: because this one is complete, or to let others in.
+  /// Whether the series should end, because it is complete or to release the lock.
   package var isFull: Bool { isComplete || node.holdsLong }
 
-  /// Makes one commit, and has it written. After an error of `body` the series is over.
+  /// Prepares one commit and queues it for the log. An error of `body` ends the series.
   ///
-  /// - Parameter durable: called on this thread when the commit is durable, in this call, in a later one, or before
-  ///   the series ends; also if that ends with an error.
+  /// - Parameter durable: called on this thread after the commit is durable, at the latest when the
+  ///   series ends, even with an error.
   package func commit(
     _ note: CommitNote, durable: @escaping () throws -> Void,
     _ body: (WriteTransaction) throws(NodeError) -> Void
@@ -74,7 +75,8 @@ package final class CommitSeries {
     size.events += write.events.count
     size.bytes += write.events.reduce(0) { $0 + Self.size(of: $1) }
     waiting.append(durable)
-    appender.append(write.events.isEmpty ? nil : Commit(write.events, note: write.note))
+    appender.append(
+      write.events.isEmpty ? nil : Commit(write.events, note: write.note, digests: write.digests))
     try report()
     assert(holds(checkInvariants))
   }
@@ -103,14 +105,14 @@ package final class CommitSeries {
     try report()
   }
 
-  /// Traps if what was counted contradicts itself. In debug builds at every commit.
+  /// Traps if the counts are inconsistent. Runs in debug builds at each commit.
   package func checkInvariants() {
     precondition(reported >= 0 && waiting.count == appender.asked - reported, "each commit is reported once")
     precondition(size.events >= 0 && size.bytes >= 0, "a series grows")
     appender.checkInvariants()
   }
 
-  /// Waits until all is written, and reports it.
+  /// Waits until everything is written, and reports it.
   fileprivate func end() throws {
     appender.end()
     let segment = sealed?.take()
@@ -120,13 +122,14 @@ package final class CommitSeries {
 }
 
 extension Node {
-  /// Whether series have kept others out for long, one after the other.
+  /// Whether consecutive series have held the lock for long.
   fileprivate var holdsLong: Bool {
     seriesSince.map { ports.clock.milliseconds() >= $0 + CommitSeries.longestHold } ?? false
   }
 
-  /// Lets `body` make a series of commits. Those that were made before an error are in the log, and stay.
-  package func series(_ body: (CommitSeries) throws -> Void) throws {
+  /// Runs a series of commits. Commits before an error stay in the log. With `isRelaxed`, they
+  /// share one fsync, at the end of the series or when it waits for durability.
+  package func series(isRelaxed: Bool = false, _ body: (CommitSeries) throws -> Void) throws {
     var failure: (any Error)?
     if seriesSince == nil { seriesSince = ports.clock.milliseconds() }
     defer {
@@ -139,14 +142,20 @@ extension Node {
       var isDurable = false
       do {
         try tables.write({ $0 as any Error }) { (transaction) throws(any Error) in
-          let series = try CommitSeries(self, transaction)
+          transaction.memoryLimit = seriesMemory
+          let series = try CommitSeries(self, transaction, isRelaxed: isRelaxed)
           let outcome = Result { try body(series) }
           try series.end()
           openSeries = series.isComplete ? nil : series.size
           try outcome.get()
           isDurable = true
-          try transaction.keep(clock: clock.highest)
-          transaction.advance(to: log.token)
+          if series.holdsBack, transaction.holdBack() {
+            try holdBack()
+          } else {
+            heldBack = nil
+            try transaction.keep(clock: clock.highest)
+            transaction.advance(to: log.token)
+          }
         }
         applied = log.token
       } catch let error as NodeError { failure = error } catch let error as TablesError {
@@ -154,7 +163,7 @@ extension Node {
       } catch { failure = error }
       guard let error = failure as? NodeError else { return }
       failure = mended(error)
-      // The series is in the log, and so in the tables that were made from it.
+      // The log holds the series, and so do tables rebuilt from it.
       if isDurable, case NodeError.tables(.rebuilt)? = failure { failure = nil }
     }
     switch failure {
@@ -165,7 +174,90 @@ extension Node {
   }
 }
 
-/// Writes commits to a log and syncs them, on a thread of its own; those that came while it synced go together.
+extension Node {
+  static let heldBackFileName = "importing"
+
+  /// Signals readers that the tables are held back.
+  private func holdBack() throws(NodeError) {
+    do throws(LogError) {
+      if heldBack == nil {
+        heldBack = try HeldBack(Self.path(directory, Self.heldBackFileName), ports.fileSystem)
+      }
+      try heldBack?.lock()
+    } catch { throw .log(error) }
+  }
+
+  /// Prepares for many series, whose records and pages may take this many bytes together.
+  func beginSeries(memory: Int) throws(NodeError) {
+    seriesMemory = memory * 3 / 4
+    log.keepsAppended = true
+    let cache = max(memory / 4, Tables.ordinaryCache)
+    do throws(TablesError) { try tables.useCache(cache) } catch { throw .tables(error) }
+  }
+
+  /// Refreshes the tables with the held-back series. All commits are durable even if this fails.
+  func endSeries() {
+    seriesMemory = TablesTransaction.ordinaryMemory
+    log.keepsAppended = false
+    do throws(NodeError) {
+      try writeHeldBack()
+      do throws(TablesError) { try tables.useCache() } catch { throw .tables(error) }
+    } catch {
+      notices.append("the tables are behind the log: \(Explanations.text(of: error))")
+    }
+  }
+
+  private func writeHeldBack() throws(NodeError) {
+    guard heldBack != nil else { return }
+    try locked { () throws(NodeError) in
+      guard heldBack != nil else { return }
+      try tables.write(NodeError.tables) { transaction throws(NodeError) in
+        do throws(TablesError) { try transaction.keep(clock: clock.highest) } catch { throw .tables(error) }
+        transaction.advance(to: log.token)
+      }
+      heldBack = nil
+    }
+  }
+
+  /// Whether a live process has made commits that the tables will follow later.
+  static func isHoldingBack(_ directory: String, _ ports: Ports) throws(NodeError) -> Bool {
+    do throws(LogError) {
+      let file = try ports.fileSystem.open(path(directory, heldBackFileName), .read)
+      defer { file.close() }
+      return try !file.tryLock()
+    } catch {
+      if error.isNotFound { return false }
+      if case .system(_, _, System.noAccess) = error { return false }
+      throw .log(error)
+    }
+  }
+}
+
+/// Marks the tables as behind the log while this process holds changes back, by a locked file in
+/// the node's directory. Readers that find it use the tables as they are.
+final class HeldBack {
+  private let path: String
+  private let fileSystem: any FileSystem
+  private let file: any File
+
+  fileprivate init(_ path: String, _ fileSystem: any FileSystem) throws(LogError) {
+    self.path = path
+    self.fileSystem = fileSystem
+    file = try fileSystem.open(path, .openOrCreate)
+  }
+
+  /// Called for each series, because a reader may probe the lock during the first attempt.
+  fileprivate func lock() throws(LogError) { _ = try file.tryLock() }
+
+  deinit {
+    do throws(LogError) { try fileSystem.remove(path) } catch {
+      // An unlocked file has no meaning.
+    }
+    file.close()
+  }
+}
+
+/// Appends commits to a log and syncs them on its own thread, with one sync for all that wait.
 private final class LogAppender: Sendable {
   private struct Progress {
     var asked = 0
@@ -174,8 +266,9 @@ private final class LogAppender: Sendable {
   }
 
   private enum Order: Sendable {
-    /// nil: a commit without events, which is durable when those before it are.
+    /// Nil: a commit without events, which is durable with those before it.
     case append(Commit?)
+    case sync
     case end
   }
 
@@ -183,38 +276,49 @@ private final class LogAppender: Sendable {
   private let progress = Mutex(Progress())
   private let advanced = DispatchSemaphore(value: 0)
   private let ended = DispatchSemaphore(value: 0)
+  /// Whether only `sync` and `end` sync the commits before them.
+  private let isRelaxed: Bool
 
-  /// Until `end` or `drain` has returned, nobody else may touch the log: that is why it can be used here, which the
-  /// compiler cannot see.
-  init(_ log: Log) throws(LogError) {
+  /// No other code may access the log until `end` or `drain` returns, which makes the unsafe
+  /// transfer valid.
+  init(_ log: Log, isRelaxed: Bool) {
+    self.isRelaxed = isRelaxed
     nonisolated(unsafe) let log = log
-    try System.beginThread(for: log.directory) { [self] in run(log) }
+    DispatchQueue(label: "stemma.append").async { [self] in run(log) }
   }
 
   private func run(_ log: Log) {
+    // Commits since the last sync.
+    var count = 0
     while true {
       let taken = orders.takeAll()
       var commits: [Commit] = []
-      var count = 0
       var isEnd = false
+      var syncs = !isRelaxed
       for order in taken {
         switch order {
         case .append(let commit):
           count += 1
           if let commit { commits.append(commit) }
-        case .end: isEnd = true
+        case .sync: syncs = true
+        case .end:
+          isEnd = true
+          syncs = true
         }
       }
       var failure = progress.withLock { $0.failure }
-      if failure == nil, !commits.isEmpty {
+      if failure == nil {
         do throws(LogError) {
-          _ = try log.append(commits)
-          try log.sync()
+          if !commits.isEmpty { _ = try log.append(commits) }
+          if syncs { try log.sync() }
         } catch { failure = error }
       }
       progress.withLock { progress in
         progress.failure = failure
-        if failure == nil { progress.done += count }
+        if failure == nil, syncs {
+          progress.done += count
+          count = 0
+        }
       }
       advanced.signal()
       if isEnd {
@@ -229,19 +333,20 @@ private final class LogAppender: Sendable {
     _ = orders.put(.append(commit))
   }
 
-  /// How many commits it was given.
+  /// The number of submitted commits.
   var asked: Int { progress.withLock { $0.asked } }
 
   func checkInvariants() {
-    progress.withLock { precondition($0.done <= $0.asked, "no commit is durable that nobody made") }
+    progress.withLock { precondition($0.done <= $0.asked, "only requested commits are durable") }
     orders.checkInvariants()
   }
 
-  /// How many commits are durable, and why the next one could not be made so.
+  /// The number of durable commits, and the error that stopped the next one.
   var durable: (count: Int, failure: LogError?) { progress.withLock { ($0.done, $0.failure) } }
 
-  /// Waits until nothing is under way.
+  /// Waits until all submitted commits are durable.
   func drain() {
+    if isRelaxed { _ = orders.put(.sync) }
     while progress.withLock({ $0.failure == nil && $0.done < $0.asked }) { advanced.wait() }
   }
 

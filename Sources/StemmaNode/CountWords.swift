@@ -3,7 +3,7 @@ package func counted(_ count: some BinaryInteger, _ noun: String) -> String {
   "\(grouped(count)) \(noun)\(count == 1 ? "" : "s")"
 }
 
-/// A number with thousands set apart: `31,983`.
+/// A number with thousands separators: `31,983`.
 package func grouped(_ number: some BinaryInteger) -> String {
   var digits = Array(String(number))
   var index = digits.count - 3

@@ -5,7 +5,7 @@ import StemmaMerge
 import StemmaSchema
 import StemmaTables
 
-/// Errors in words, all of them in one place: what, where, and what to do next.
+/// Texts of all errors: the object, the cause and the next step.
 package enum Explanations {
   package static func text(of error: NodeError) -> String {
     switch error {
@@ -27,7 +27,8 @@ package enum Explanations {
         + "`cp \(word(Node.path(path, NodeMark.copyName))) \(word(Node.path(path, NodeMark.fileName)))` brings it back"
     case .lostMark(let path, false):
       "the node in \(path) has lost its \(NodeMark.fileName) and the copy of it; put them back from a backup, or make a new "
-        + "one with `\(command("repair --name NAME", at: path))`: the log is kept, scope and remotes are to be told again"
+        + "one with `\(command("repair --name NAME", at: path))`: the log is kept; "
+        + "set scope and remotes again"
     case .noParent(let path):
       "\(path) cannot be made: the directory \(Log.parent(of: path)) is not there; make it first"
     case .occupied(let path, let what):
@@ -74,31 +75,31 @@ package enum Explanations {
     case .missing(let missing): text(of: missing)
     case .damagedPartition(let partition):
       "the log has lost events of partition \(partition), or may have, so its records can only be read until that is "
-        + "mended; `stemma verify` says how"
+        + "repaired; `stemma verify` shows how"
     case .doubledNames(let node, let path, let partition, let event):
       "the log of \(node) has \(event) of partition \(partition) twice: a machine was set back and wrote again; "
-        + "`\(command("repair --fork", at: path))` mends that, and nothing is written or exchanged before"
-    case .abandoned: "the commit was given up; nothing of it was written"
+        + "`\(command("repair --fork", at: path))` repairs that; nothing is written or exchanged before"
+    case .abandoned: "the commit was abandoned; nothing of it was written"
     }
   }
 
-  /// The text of an error, to be followed by a semicolon.
+  /// The text of an error, for use before a semicolon.
   private static func clause(of error: NodeError) -> String {
     let text = text(of: error)
     return text.hasSuffix(".") ? String(text.dropLast()) : text
   }
 
-  /// What comes before an import goes on. Of a file that is damaged the error itself says it.
+  /// The step before an import continues. The error of a corrupt file includes it.
   private static func remedy(of reason: NodeError) -> String {
     switch reason {
-    // Nothing is wrong with the line.
+    // The line is not at fault.
     case .malformedInput, .cannotRead, .log, .tables, .damaged, .missing, .damagedPartition, .doubledNames: ""
-    default: "mend the line and "
+    default: "fix the line and "
     }
   }
 
   private static let moments =
-    "a time (2026-11-21T05:14:01Z, 2026-11-21, 2h, yesterday), a position (@3.17) or an event (NAME:SEQUENCE, or "
+    "a time (2026-11-21T05:14:01Z, 2026-11-21, 2h, yesterday), a position (@5718) or an event (NAME:SEQUENCE, or "
     + "the first digits of its digest)"
 
   package static func text(of error: InspectionError) -> String {
@@ -107,7 +108,7 @@ package enum Explanations {
     case .notAMomentOrNode(let text):
       "`\(text)` is neither a point in history nor a node; write \(moments), or name a remote or a node's directory"
     case .notAnEvent(let text):
-      "`\(text)` names nothing in the log; write a position (@3.17), an event (NAME:SEQUENCE, or the first digits of its "
+      "`\(text)` names nothing in the log; write a position (@5718), an event (NAME:SEQUENCE, or the first digits of its "
         + "digest) or, where one is taken, a commit (NAME.NUMBER; `stemma log --stat` shows them)"
     case .noSuchEvent(let text, let partition):
       "there is no event `\(text)` in \(partition.map { "partition \($0) of " } ?? "")this node; `stemma log` lists them"
@@ -152,7 +153,7 @@ package enum Explanations {
       return "what cannot be read is left out, and what would be wrong without it" + advice
     }
     guard let words = RecordedDamage.words(missing.losses) else {
-      return why + (missing.isVague ? ", and what that took cannot be told" : "") + advice
+      return why + (missing.isVague ? ", and the lost events cannot be determined" : "") + advice
     }
     return "\(words) cannot be read; they are left out, and what would be wrong without them: " + why + advice
   }
@@ -226,8 +227,8 @@ package enum Explanations {
       case .escape: "an escape in a string is malformed"
       case .controlCharacter: "a control character stands unescaped in a string"
       case .notUTF8: "it is not UTF-8"
-      case .byteOrderMark: "a byte order mark stands in front"
-      case .repeatedName(let name): "the name `\(name)` stands there twice"
+      case .byteOrderMark: "it begins with a byte order mark"
+      case .repeatedName(let name): "the name `\(name)` occurs twice"
       case .tooDeep(let limit): "it is nested deeper than \(limit) levels"
       case .trailingText: "more follows behind the value"
       }
@@ -242,19 +243,14 @@ package enum Explanations {
       + "`stemma clone \(path.dropLast(Node.lockFileName.count + 1)) DIR` makes one that can be written"
   }
 
-  /// Of a node that looks empty, or as if it were whole.
+  /// A notice for an incomplete node, which may look empty or complete.
   package static let unfinishedClone = "this node is an unfinished clone; `stemma pull` goes on with it"
-  /// Of another one.
+  /// The same for a peer.
   package static let unfinishedPeer =
     "it is an unfinished clone, which may lack events; `stemma pull` there goes on with it"
 
   private static func restoring(schema path: String) -> String {
     "restore it from a backup, or take it from another node of the same data: `stemma -C OTHER schema show > \(word(path))`"
-  }
-
-  /// Of a file that is not there, where another one may stand in its place.
-  static func missing(unless other: String) -> String {
-    "the file is missing, unless \(other.fileName), whose header cannot be read, stands in its place"
   }
 
   package static func text(of reason: RebuildReason) -> String {
@@ -274,7 +270,7 @@ package enum Explanations {
       "\(path) cannot be used (\(text(of: reason))); `\(command("rebuild", at: Log.parent(of: path)))` makes it anew from "
         + "the log"
     case .rebuilt(let path, let reason):
-      "\(path) could not be used (\(text(of: reason))), and was made anew from the log; try again"
+      "\(path) could not be used (\(text(of: reason))), and was rebuilt from the log; try again"
     case .replaced(let path): "\(path) was rebuilt by another process; try again"
     case .busy(let path): "\(path) is kept busy by another process; try again, or wait longer with --wait"
     case .sqlite(let path, _, let message): sqlite(error, path, message)
@@ -288,7 +284,7 @@ package enum Explanations {
     case .unfitKey(let model, let key):
       "an event of \(model) has the key \(KeyWords.text(key)), which the schema does not allow"
     case .foreignPartition(let partition, let model, let key):
-      "an event of \(model) \(KeyWords.text(key)) stands in the foreign partition \(partition)"
+      "an event of \(model) \(KeyWords.text(key)) is in the foreign partition \(partition)"
     case .unknownModel(let name): "unknown model `\(name)`"
     case .unknownField(let model, let field): "\(model) has no field `\(field)`"
     case .unknownRelationship(let model, let name): "\(model) has no relationship `\(name)`"
@@ -299,7 +295,7 @@ package enum Explanations {
 
   private static func sqlite(_ error: TablesError, _ path: String, _ message: String) -> String {
     let says = "SQLite says \(message)"
-    // What it was asked is wrong, and not the file.
+    // The query is wrong, not the file.
     if error.isOfTheQuery {
       return says
         + (message.hasPrefix("no such table")
@@ -323,7 +319,7 @@ package enum Explanations {
     "\(file):\(warning.description)"
   }
 
-  /// Whether it is that a node cannot be written: whoever writes to one takes its lock first.
+  /// Whether the lock could not be taken because the node is not writable.
   package static func isRefusalToLock(_ error: LogError) -> Bool {
     guard case .system(let path, _, let code) = error else { return false }
     return path.hasSuffix("/" + Node.lockFileName) && [EROFS, EACCES, EPERM].contains(code)
@@ -336,7 +332,7 @@ package enum Explanations {
     "stemma \(directory == "." ? "" : "-C \(word(directory)) ")\(words)"
   }
 
-  /// As a shell takes it for one word.
+  /// Quotes a text as one word for a shell.
   private static func word(_ text: String) -> String {
     let plain = text.utf8.allSatisfy { $0 >= 0x80 || "/.-_+=:@,%".utf8.contains($0) || isLetterOrDigit($0) }
     return plain && !text.isEmpty ? text : "'\(text.replacing("'", with: "'\\''"))'"
@@ -351,7 +347,7 @@ package enum Explanations {
     }
   }
 
-  /// A span of time in its largest unit.
+  /// A duration in its largest unit.
   static func duration(_ milliseconds: UInt64) -> String {
     let seconds = milliseconds / 1000
     for (unit, length) in [("year", 31_557_600), ("day", 86_400), ("hour", 3_600), ("minute", 60)]
@@ -362,7 +358,7 @@ package enum Explanations {
     return "\(seconds) seconds"
   }
 
-  /// `; did you mean X?` where something known is spelled nearly so, else what there is.
+  /// `; did you mean X?` if a known name is similar, otherwise the known names.
   package static func suggestion(_ name: String, _ known: [String], else fallback: String? = nil) -> String {
     if let near = Spelling.nearest(to: name, among: known) { return "; did you mean `\(near)`?" }
     if let fallback { return "; " + fallback }

@@ -1,11 +1,11 @@
 import StemmaEvents
 import StemmaSchema
 
-/// Compares what a schema adds with events of the log that were written under another schema, or by a peer.
+/// Checks additions of a schema against events of the log from another schema or a peer.
 ///
-/// Events of one model must all have keys of one shape, in the partitions that follow from them: tables cannot hold any
-/// other. A value must be one that could be written to its field. The first event that does not fit is reported for each
-/// model and field.
+/// Events of one model must have keys of one shape, in the partitions derived from them, because
+/// tables cannot hold others. A value must be valid for its field. Reports the first misfit for
+/// each model and field.
 struct LogComparison {
   private let schema: Schema
   /// By stored name.
@@ -53,10 +53,10 @@ struct LogComparison {
     }
   }
 
-  /// How much of a value a refusal shows.
+  /// The number of characters of a value in a refusal.
   private static let shownLength = 60
 
-  /// Whether an event has a key of its model, and stands in the partition that follows from it.
+  /// Whether an event's key fits the model, and its partition follows from the key.
   private mutating func fits(_ event: Event, _ model: Model) -> Bool {
     guard schema.fits(event.key, of: model) else {
       refuse(

@@ -1,11 +1,11 @@
 import StemmaEvents
 
-/// One JSON object of a node's mark, read member by member; members that it is not asked for are left alone.
+/// One JSON object of the node metadata, read member by member. Other members are ignored.
 ///
-/// Every start of the tool reads a mark. Foundation's decoder, which asks the runtime about each type, takes
-/// half a millisecond for that.
+/// Every command reads the metadata. Foundation's decoder inspects types at run time, which takes
+/// half a millisecond.
 struct MarkReader {
-  /// Of the mark, for errors.
+  /// The path of the metadata file, for errors.
   let path: String
   let json: JSON
 
@@ -13,7 +13,7 @@ struct MarkReader {
     .badMark(path: path, what: "it is not the JSON object that a node has")
   }
 
-  /// Whether there is such a member, and not null.
+  /// Whether the member exists and is not null.
   func has(_ name: String) -> Bool { json[name].map { !$0.isNull } ?? false }
 
   func text(_ name: String) throws(NodeError) -> String {
@@ -41,7 +41,7 @@ struct MarkReader {
     let number: Number? =
       switch json {
       case .int(let number): Number(exactly: number)
-      // What 64 bits with a sign do not hold is kept as text.
+      // Numbers beyond a signed 64-bit integer are kept as text.
       case .number(let text): Number(text)
       default: nil
       }

@@ -1,8 +1,8 @@
 import StemmaEvents
 import StemmaSchema
 
-/// One requested change, as it stands in a line of an import or comes from a command: checked for its form,
-/// not yet against a schema or the state of a record.
+/// One requested change from a line of an import or from a command. Its syntax is checked; the
+/// schema and the state of the record are not.
 package struct Mutation: Sendable {
   package enum Operation: String, Sendable, CaseIterable {
     case create, update, upsert, delete, link, unlink
@@ -15,9 +15,9 @@ package struct Mutation: Sendable {
   package var fields: [(name: String, value: JSON)]
   /// Milliseconds since 1970.
   package var milliseconds: UInt64?
-  /// Of an upsert: the key that the record had before. If it is another one, that record is deleted.
+  /// For an upsert: the previous key of the record. If it differs, that record is deleted.
   package var previousKey: JSON?
-  /// Whether deleting a record that does not exist changes nothing.
+  /// Whether deleting an absent record has no effect instead of failing.
   package var toleratesAbsence = false
 
   package init(
@@ -31,16 +31,16 @@ package struct Mutation: Sendable {
     self.milliseconds = milliseconds
   }
 
-  /// Reads one line. A line without `op` is an upsert, so that what `export` writes can be imported.
-  /// `defaultModel` is taken for a line that names none.
+  /// Reads one line. A line without `op` is an upsert, so that the output of `export` can be
+  /// imported. A line without a model has `defaultModel`.
   package init(line: UnsafeRawBufferPointer, defaultModel: String? = nil) throws(MutationError) {
     try self.init(members: try JSON.members(of: line), defaultModel: defaultModel)
   }
 
-  /// The members that a line can have.
+  /// The permitted members of a line.
   static let memberNames = ["op", "model", "key", "fields", "ts", "revision"]
 
-  /// The members of a line's object.
+  /// Reads the members of a line's object.
   init(members: [(name: String, value: JSON)], defaultModel: String?) throws(MutationError) {
     operation = .upsert
     fields = []
@@ -54,7 +54,7 @@ package struct Mutation: Sendable {
       case ("key", _): key = value
       case ("fields", .object(let members)): fields = members
       case ("ts", _): milliseconds = try Self.milliseconds(value)
-      case ("revision", .string), ("conflicts", .array): break  // stand in the rows of `get` and `list`
+      case ("revision", .string), ("conflicts", .array): break  // members of rows from `get` and `list`
       case ("op", _), ("model", _): throw .wrongShape("`\(name)` is not a string")
       case ("fields", _): throw .wrongShape("`fields` is not an object")
       default: throw .wrongShape("unknown member `\(name)`; known are op, model, key, fields and ts")
@@ -64,7 +64,7 @@ package struct Mutation: Sendable {
     self.model = model
   }
 
-  /// As a line of an import; `op` is left out where it is an upsert.
+  /// The form in an import file, without `op` for an upsert.
   var json: JSON {
     var members: [(name: String, value: JSON)] = []
     if operation != .upsert { members.append(("op", .string(operation.rawValue))) }
@@ -74,11 +74,11 @@ package struct Mutation: Sendable {
     return .object(members)
   }
 
-  /// The least number of milliseconds: as seconds it would be in the year 5138, as milliseconds it is in 1973.
+  /// The smallest number in milliseconds: the year 5138 as seconds, 1973 as milliseconds.
   private static let leastMilliseconds = 100_000_000_000.0
 
-  /// Reads a time: seconds or milliseconds since 1970, which differ in their size, or an ISO 8601 text (UTC unless it
-  /// has an offset).
+  /// Reads a time: seconds or milliseconds since 1970, distinguished by size, or an ISO 8601 text
+  /// (UTC unless it has an offset).
   static func milliseconds(_ value: JSON) throws(MutationError) -> UInt64? {
     let number: Double?
     switch value {
@@ -99,7 +99,7 @@ package struct Mutation: Sendable {
   }
 }
 
-/// Why a requested change cannot be made. The write that it belongs to leaves nothing behind.
+/// The reason why a mutation cannot be performed. Its write leaves no trace.
 package enum MutationError: Error {
   case notJSON(JSONError)
   case wrongShape(String)
@@ -114,14 +114,14 @@ package enum MutationError: Error {
   case alreadyExists(model: String, key: String)
   case notFound(model: String, key: String)
   case requiredReference(model: String, key: String, relationship: String)
-  /// Linking would change a reference field that is a part of the record's own key.
+  /// The link would change a reference field that is part of the record's key.
   case fixedReference(model: String, key: String, field: String)
   case notLinked(model: String, key: String, relationship: String)
   case danglingReference(model: String, key: String, relationship: String, target: String)
   case restricted(model: String, key: String, by: String, count: Int)
   case outsideScope(partition: String)
   case revisionMismatch(model: String, key: String, expected: String, current: String)
-  /// `kind`: the only one that was meant; nil: any.
+  /// - Parameter kind: the requested kind; nil: any.
   case noConflict(model: String, key: String, field: String?, kind: String?)
   case noCandidate(model: String, key: String, field: String?, asked: String, count: Int)
   case severalConflicts(model: String, key: String, names: [String])

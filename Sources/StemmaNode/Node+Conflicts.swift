@@ -4,14 +4,14 @@ import StemmaMerge
 import StemmaSchema
 import StemmaTables
 
-/// A conflict as people and programs see it.
+/// A conflict in a form for people and programs.
 package struct ConflictDescription: Sendable {
   package struct Candidate: Sendable {
-    /// What `resolve --take` uses.
+    /// The number that `resolve --take` expects.
     package var number: Int
     package var value: JSON
-    package var dot: Dot
-    /// Whether somebody decided on it already.
+    package var dot: EventID
+    /// Whether it is a resolution of an earlier conflict.
     package var isResolution: Bool
     package var event: String
     package var version: UInt64
@@ -19,7 +19,7 @@ package struct ConflictDescription: Sendable {
     package var time: String
     package var origin: String
     package var by: String?
-    /// Of a change that stands beside deletions those that its writer had seen: an ordinary update does not bury them.
+    /// For a change in conflict with deletions: those seen by its writer. An update undoes none.
     package var saw: [String] = []
 
     package var json: JSON {
@@ -44,10 +44,10 @@ package struct ConflictDescription: Sendable {
   package var reference: String?
   /// For cardinality and dangling: the model of the candidates' records.
   package var record: String?
-  /// The one that is shown first.
+  /// The candidates, the shown one first.
   package var candidates: [Candidate]
 
-  /// Whether it is about all fields of a record together (policy OPTIMISTIC), and so about none by name.
+  /// Whether it concerns the whole record (policy OPTIMISTIC) and so has no field name.
   package var isOfWholeRecord: Bool { kind == .value && field == nil }
 
   package var json: JSON {
@@ -60,8 +60,8 @@ package struct ConflictDescription: Sendable {
 }
 
 extension Node {
-  /// How many conflicts wait for a decision: of values, of deletions and of cardinality. A dangling reference
-  /// may be one to a record that is on its way, so it is none of these.
+  /// The number of open value, delete and cardinality conflicts. Dangling references do not count,
+  /// because their records may still arrive.
   package func openConflicts(_ model: Model? = nil) throws(NodeError) -> UInt64 {
     try reading { reader in
       var cursor = try reader.conflicts(model.map { [$0.name] }, isInScope: nil)
@@ -71,11 +71,11 @@ extension Node {
     }
   }
 
-  /// Gives the open conflicts that pass a filter, one after the other: by model, of each first those of values
-  /// and deletions by key, then cardinality, then dangling references.
+  /// Calls `body` with the open conflicts that pass a filter. For each model, value and delete
+  /// conflicts come first by key, then cardinality conflicts, then dangling references.
   ///
-  /// The events of the candidates are read for a batch of conflicts at a time, so the time is in proportion to the
-  /// number of conflicts. Memory: one batch.
+  /// Reads the candidates' events for a batch of conflicts at a time, so that the time is
+  /// proportional to the number of conflicts. Memory: one batch.
   package func conflicts(
     _ filter: ConflictFilter = ConflictFilter(), _ body: (ConflictDescription) throws -> Void
   ) throws(NodeError) {
@@ -88,7 +88,7 @@ extension Node {
     try Self.wrapping { try describe(&batch, description, body) }
   }
 
-  /// As `conflicts`, from the tables alone: reads no events. For counts.
+  /// As `conflicts`, from the tables alone, without reading events. For counts.
   package func openConflicts(
     _ filter: ConflictFilter, _ body: (OpenConflict) throws -> Void
   ) throws(NodeError) {
@@ -114,11 +114,11 @@ extension Node {
     return found
   }
 
-  /// Adopts the events that others have written to this node's log. They have the authors of the candidates of a
-  /// conflict that came by it, and whether a candidate is a decision.
+  /// Applies the events that other processes have appended to this node's log. Candidates of newer
+  /// conflicts get their authors from them.
   package func takeInOthers() throws(NodeError) { try locked { () throws(NodeError) in } }
 
-  /// Gives the conflicts of a batch, and empties it.
+  /// Calls `body` with the conflicts of a batch and empties it.
   private func describe(
     _ batch: inout ConflictBatch, _ description: EventDescription,
     _ body: (ConflictDescription) throws -> Void
@@ -167,7 +167,7 @@ extension Node {
     }
   }
 
-  /// The events of the candidates. Reads the blocks of the log in which the records stand, each once.
+  /// The events of the candidates. Reads each block that may contain them once.
   private func events(of batch: ConflictBatch) throws -> [EventName: CandidateEvent?] {
     // Nil: not read yet.
     var events = [EventName: CandidateEvent?](minimumCapacity: 2 * batch.conflicts.count)
@@ -177,7 +177,7 @@ extension Node {
       records += self.records(of: conflict)
     }
     guard !records.isEmpty else { return [:] }
-    // The author of an event that cannot be read stays unnamed.
+    // The author of an unreadable event stays unknown.
     var reader = log.events(of: records, around: Omissions())
     while let stored = try reader.next() {
       guard let place = events.index(forKey: stored.event.name) else { continue }
@@ -186,7 +186,7 @@ extension Node {
     return events
   }
 
-  /// The records that wrote the candidates: the record itself, or its children.
+  /// The records that wrote the candidates: the record itself or its children.
   private func records(of conflict: OpenConflict) -> [RecordKey] {
     func record(_ name: String, _ key: Key) -> RecordKey? {
       schema.model(named: name).map { model in
@@ -203,8 +203,8 @@ extension Node {
 
   // MARK: Resolve
 
-  /// Ends one conflict. `field` may be nil where the record has only one, or only one of `kind`; `kind` where the
-  /// record has only one under that name.
+  /// Resolves one conflict. Without `field`, the record must have only one conflict, or only one of
+  /// `kind`. Without `kind`, it must have only one conflict of that name.
   package func resolve(
     _ model: Model, _ key: JSON, field: String?, kind: ConflictFilter.Kind? = nil, _ resolution: Resolution,
     _ note: CommitNote
@@ -219,7 +219,7 @@ extension Node {
     }
   }
 
-  /// The changes that end a conflict between records; nil if it is not about records, or there is none.
+  /// The mutations that resolve a conflict between records; nil if there is none of this type.
   private func settlement(
     _ model: Model, _ key: JSON, field: String?, _ kind: ConflictFilter.Kind?, _ resolution: Resolution
   ) throws(NodeError) -> [Mutation]? {
@@ -237,7 +237,7 @@ extension Node {
           model: model.name, key: description.keyText(key, model), field: field, kind: kind?.rawValue))
     }
     let kinds = Set(found.map(\.kind))
-    // To delete the record ends a dangling reference, and decides no value that stands beside it.
+    // Deleting the record resolves a dangling reference, but not a value conflict of the record.
     var isUnclear = false
     if case .delete = resolution { isUnclear = kinds.contains(.dangling) && !kinds.contains(.delete) }
     if !kinds.isDisjoint(with: [.value, .delete]), !isUnclear { return nil }
@@ -252,7 +252,7 @@ extension Node {
       ? try unlinking(conflict, but: try kept(conflict, resolution)) : try mending(conflict, resolution)
   }
 
-  /// Which candidate of a cardinality conflict keeps its link.
+  /// The candidate of a cardinality conflict that keeps its link.
   private func kept(
     _ conflict: ConflictDescription, _ resolution: Resolution
   ) throws(NodeError) -> ConflictDescription.Candidate {
@@ -287,7 +287,7 @@ extension Node {
     }
   }
 
-  /// A link, or the end of one, as the model has it that declares the relationship.
+  /// A link or unlink in the direction that the model declares.
   private func reference(
     _ operation: Mutation.Operation, _ name: String, of child: Model, _ childKey: JSON, to parent: String,
     _ parentKey: JSON
@@ -297,7 +297,7 @@ extension Node {
       : Mutation(operation, model: parent, key: parentKey, fields: [(name, childKey)])
   }
 
-  /// What ends a reference to a record that is not there.
+  /// The mutations that resolve a reference to an absent record.
   private func mending(
     _ conflict: ConflictDescription, _ resolution: Resolution
   ) throws(NodeError) -> [Mutation] {
@@ -316,8 +316,8 @@ extension Node {
     }
   }
 
-  /// Ends every value and delete conflict, in one commit. Returns how many there were: the deletion of a record ends
-  /// all of its conflicts, and may end those of others.
+  /// Resolves all value and delete conflicts in one commit. Returns their number before that:
+  /// deleting a record resolves all of its conflicts, and perhaps some of others.
   package func resolveAll(
     _ model: Model?, _ resolution: Resolution, _ note: CommitNote
   ) throws(NodeError) -> Int {
@@ -342,7 +342,7 @@ extension Node {
 }
 
 extension OpenConflict {
-  /// The declared names of all fields that a value conflict is about.
+  /// The declared names of all fields in a value conflict.
   var fields: [String] {
     switch choices.first?.value {
     case .fields(let assignments): assignments.map(\.field)
@@ -357,8 +357,8 @@ extension OpenConflict.Choice {
 }
 
 extension Event {
-  /// Those of some writes to the same record that its writer had seen.
-  func seen(of writes: [(dot: Dot, version: Version)]) -> [Dot] {
-    writes.filter { hasSeen($0.dot, $0.version) }.map(\.dot)
+  /// The writes among `writes` to the same record that this event's writer had seen.
+  func seen(of writes: [(dot: EventID, version: Version)]) -> [EventID] {
+    writes.map(\.dot).filter(hasSeen)
   }
 }

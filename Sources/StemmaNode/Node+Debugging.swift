@@ -2,14 +2,14 @@ import StemmaEvents
 import StemmaTables
 
 extension Node {
-  /// Throws if what the node believes contradicts itself, and traps if its log or its mark does. For tests; reads everything.
+  /// Throws if the state of the node is inconsistent, and traps if its log or metadata is. For
+  /// tests.
   ///
-  /// - No origin was begun twice, and the log is the one that the mark names.
-  /// - Nothing was left open on the tables, and they agree with themselves; they follow the log to its end, and hold of each stream what the log holds.
-  /// - Nothing outside of the scope is held.
+  /// - Origins are unique, and the metadata names this log.
+  /// - The tables are consistent, have no open transaction, and hold all streams of the log.
+  /// - All events are in scope.
   ///
-  /// What is damaged, or waits to be finished by the next writer, is not compared. A node that may write takes the
-  /// lock meanwhile, and takes in what others did, as before any write.
+  /// Skips corrupt parts and unfinished operations. A writable node takes the lock and refreshes.
   package func checkInvariants() throws(NodeError) {
     guard options.mode == .write else { return try checkBeliefs() }
     try locked { () throws(NodeError) in try checkBeliefs() }
@@ -22,13 +22,15 @@ extension Node {
     func require(_ holds: Bool, _ what: String) throws(NodeError) {
       if !holds { throw .damaged(what: what) }
     }
-    try require(log.id == mark.logID, "the mark names another log")
+    try require(log.id == mark.logID, "the node metadata names another log")
     do { try tables.checkInvariants() } catch { throw .tables(error) }
     guard mark.damage == nil, log.recovery.damage.isEmpty, !mark.isUnfinished else { return }
     try reading { try $0.checkInvariants() }
-    let token = try reading { try $0.token() }
+    let applied = try reading { try $0.applied() }
+    let token = applied.token
     let held = try reading { try $0.knowledge() }
-    try require(token == log.token, "the tables stand at \(token.position), the log at \(log.end)")
+    try require(applied.synced == log.syncedToken, "log and tables are durable up to different positions")
+    try require(token == log.token, "the tables are at \(token.position), the log at \(log.end)")
     try Self.wrapping {
       if try log.streams() != held { throw NodeError.damaged(what: "log and tables hold other streams") }
     }

@@ -19,7 +19,7 @@ extension Node {
       logID: mark.logID, nodeName: mark.name, origins: named, schema: SDL.print(schema), scope: mark.scope)
   }
 
-  /// The indexes of another user's log are not believed.
+  /// The indexes of another user's log are not trusted.
   private func sessionNode(with peer: Node, _ task: Session.Task) throws(NodeError) -> Session.Node {
     do throws(LogError) {
       return Session.Node(
@@ -31,7 +31,7 @@ extension Node {
 
   // MARK: Peers
 
-  /// The peers that a name stands for: a remote, a directory; nil: all remotes.
+  /// The peers that a remote's name or a directory denotes; nil: all remotes.
   package func peers(_ text: String?) throws(NodeError) -> [RemotePeer] {
     guard let text else {
       if mark.remotes.isEmpty { throw .noRemotes }
@@ -61,7 +61,7 @@ extension Node {
     try changeRemote(name) { (index) throws(NodeError) in mark.remotes.remove(at: index) }
   }
 
-  /// Changes the directory of a remote. Its last exchange is that with the node there, of which none is known.
+  /// Changes the directory of a remote. The record of its last exchange is removed.
   package func setRemote(_ name: String, _ address: String) throws(NodeError) {
     try changeRemote(name) { (index) throws(NodeError) in
       _ = try Self.readMark(address, ports)
@@ -82,19 +82,19 @@ extension Node {
 
   // MARK: Clone
 
-  /// Makes a node from another: its schema, and all of it or some partitions. The source becomes the remote
-  /// `source`. A clone that did not come to its end goes on when it is repeated, or with a pull.
+  /// Makes a node from another: its schema and some or all partitions. The source becomes the
+  /// remote `source`. Repeating the clone, or a pull, continues an unfinished one.
   ///
-  /// - Returns: what was fetched; the clone is unfinished if partitions were left out that lost events to damage
-  ///   (`TransferReport.missing`).
-  /// - Throws: `.unfinishedClone` if the node was made and the transfer failed; `.alreadyANode`; `.notAPeer` if the source is
-  ///   an unfinished clone itself.
+  /// - Returns: the result of the transfer. The clone is unfinished if partitions with lost events
+  ///   were left out (`TransferReport.missing`).
+  /// - Throws: `.unfinishedClone` if the transfer into the new node failed; `.alreadyANode`;
+  ///   `.notAPeer` if the source is an unfinished clone.
   package static func clone(
     from source: String, to directory: String, partitions: [String], name: String?,
     options: OpeningOptions = OpeningOptions(mode: .write), progress: @escaping (UInt64, UInt64) -> Void
   ) throws(NodeError) -> TransferReport {
     let peer = try open(at: source, options.ofPeer(writes: false))
-    // Nobody could tell the copy from one of all that there is.
+    // The copy would be indistinguishable from a complete clone.
     guard peer.mark.unfinishedClone == nil else {
       throw .notAPeer(path: source, reason: Explanations.unfinishedPeer + ", and nothing was cloned")
     }
@@ -138,10 +138,10 @@ extension Node {
     return pulled
   }
 
-  /// The remote that a clone has.
+  /// The name of a clone's remote.
   private static let sourceName = "source"
 
-  /// The source of a clone stands in another place now, or this is a copy of it.
+  /// Updates the address of a clone's source, which has moved or is a copy.
   private func moveSource(to address: String) throws(NodeError) {
     try withWriterLock { () throws(NodeError) in
       mark = try Self.readMark(directory, ports)
@@ -155,8 +155,8 @@ extension Node {
     }
   }
 
-  /// Notes that all is there that this node was to fetch when it was made: after a pull from its source, or from
-  /// another node that has no less than what came of it. True if it was another one.
+  /// Marks the clone as finished after a pull from its source, or from another node that holds at
+  /// least the same events. Returns true if it was another node.
   @discardableResult
   private func finishClone(from peer: Node) throws(NodeError) -> Bool {
     guard let source = mark.unfinishedClone, peer.mark.unfinishedClone == nil,
@@ -179,10 +179,10 @@ extension Node {
 
   // MARK: Exchange
 
-  /// How often an exchange is begun if scopes change while it runs.
+  /// The number of attempts if scopes change during an exchange.
   private static let attempts = 3
 
-  /// Pulls from a peer, pushes to it, or both. The time and the result are recorded with the remote.
+  /// Pulls from a peer, pushes to it, or both. Records the time and the result with the remote.
   package func exchange(
     with remote: RemotePeer, pulls: Bool, pushes: Bool, partitions: [String],
     progress: @escaping (UInt64, UInt64) -> Void
@@ -193,13 +193,13 @@ extension Node {
     }
   }
 
-  /// `address`: absolute. Nothing is recorded where it is not that of a remote.
+  /// Records the exchange if a remote has this absolute address.
   private func recordingExchange(
     with address: String, _ body: () throws(NodeError) -> ExchangeReport
   ) throws(NodeError) -> ExchangeReport {
     let report: ExchangeReport
     do throws(NodeError) { report = try body() } catch {
-      // The error of the exchange is thrown, also if it cannot be recorded, which is a notice.
+      // A failure to record the exchange is a notice; the error of the exchange is thrown.
       if !error.isInUse {
         do throws(NodeError) {
           try record(LastExchange(at: ports.clock.milliseconds(), error), address)
@@ -207,7 +207,7 @@ extension Node {
           notices.append("the failed exchange was not recorded: \(Explanations.text(of: error))")
         }
       }
-      // Advice for now, which the record of the exchange does not keep.
+      // The recorded exchange does not include this advice.
       if mark.unfinishedClone != nil, case .notAPeer(let path, let reason) = error {
         throw .notAPeer(
           path: path,
@@ -259,7 +259,7 @@ extension Node {
         report = try exchange(session(with: peer, task, run, progress))
         break
       } catch .scopeChanged where attempts < Self.attempts {
-        // Another process changed it meanwhile: what is exchanged is chosen again.
+        // Another process changed a scope; the run is chosen again.
         if pushes { try peer.locked { () throws(NodeError) in } }
       }
     }
@@ -270,7 +270,7 @@ extension Node {
     if peer.mark.unfinishedClone != nil {
       report.notices.append("\(peer.mark.name): \(Explanations.unfinishedPeer)")
     }
-    // Of a sync what either has, else what the sender has.
+    // For a sync the partitions of either node, otherwise those of the sender.
     let senders = (pulls ? [peer] : []) + (pushes ? [self] : [])
     report.notices += try Self.idlePatterns(partitions, at: senders).map {
       Self.sentence(ofIdlePattern: $0, at: senders)
@@ -283,7 +283,7 @@ extension Node {
     return report
   }
 
-  /// Those of some patterns that fit no partition of any of the nodes.
+  /// The patterns that match no partition of any of the nodes.
   package static func idlePatterns(
     _ patterns: [String], at nodes: [Node]
   ) throws(NodeError) -> [String] {
@@ -296,7 +296,7 @@ extension Node {
     "no partition of \(Explanations.list(nodes.map(\.mark.name), "or")) fits `\(pattern)`"
   }
 
-  /// Partitions that are not exchanged, as a node has lost events of them.
+  /// Partitions that are not exchanged, because a node lost events in them.
   private struct LeftOut {
     let node: String
     let losses: [RecordedDamage.Loss]
@@ -314,8 +314,8 @@ extension Node {
     }
   }
 
-  /// What a run is about: the partitions that were asked for, without those in all `scopes` that lost events to damage
-  /// of one of the nodes.
+  /// The scope of a run: the requested partitions, without those in all `scopes` in which one of
+  /// the nodes lost events.
   private static func run(
     _ patterns: [String], of nodes: [Node], within scopes: [Scope]
   ) throws(NodeError) -> (scope: Scope, leftOut: [LeftOut]) {
@@ -346,11 +346,11 @@ extension Node {
     with peer: Node, _ task: Session.Task, _ run: Scope, _ progress: @escaping (UInt64, UInt64) -> Void
   ) throws(NodeError) -> Pair {
     let (opening, greeting) = Session.opening(try sessionNode(with: peer, task))
-    let theirs = try peer.reading { try $0.knowledge() }
+    let theirs = try peer.durableKnowledge()
     return Pair(
       task: task, run: run,
       own: Participant(
-        self, opening, held: try reading { try $0.knowledge() }, bytesReadBefore: log.bytesRead,
+        self, opening, held: try durableKnowledge(), bytesReadBefore: log.bytesRead,
         progress: progress),
       peer: Participant(
         peer, .answering(try peer.sessionNode(with: self, task), knowledge: theirs), held: theirs,
@@ -359,14 +359,35 @@ extension Node {
       greeting: greeting)
   }
 
-  /// Lets the two sides talk until the one that opened is done.
+  /// The version vector of the durable log. A reader's tables may be ahead of it, by relaxed
+  /// commits and by commits that others have made since it opened the log.
+  private func durableKnowledge() throws(NodeError) -> VersionVector {
+    if options.mode == .write {
+      return try locked { () throws(NodeError) in try reading { try $0.knowledge() } }
+    }
+    var (held, token) = try reading { (try $0.knowledge(), try $0.token()) }
+    guard token.position > log.durableEnd else { return held }
+    try Self.wrapping {
+      _ = try log.refresh()
+      var events = log.unsyncedEvents(to: token.position, around: Omissions())
+      while let event = try events.next()?.event {
+        let head = held[event.partition, event.dot.origin]
+        held[event.partition, event.dot.origin] = StreamHead(
+          sequence: min(head.sequence, Sequence(event.dot.sequence.rawValue - 1)),
+          hash: head.hash - event.digest.hash)
+      }
+    }
+    return held
+  }
+
+  /// Exchanges messages until the side that opened the session is done.
   private func exchange(_ pair: Pair) throws(NodeError) -> ExchangeReport {
     let (own, peer) = (pair.own, pair.peer)
     var outgoing = [pair.greeting]
     var incoming: [SessionMessage] = []
     own.deliver = { message throws(NodeError) in incoming += try peer.receive(message) }
     peer.deliver = { message throws(NodeError) in outgoing += try own.receive(message) }
-    // They hold each other, and with themselves the files of both nodes.
+    // The closures form a reference cycle that would keep the files of both nodes open.
     defer { for side in [own, peer] { side.deliver = { _ in } } }
     do throws(NodeError) {
       while !outgoing.isEmpty || !incoming.isEmpty {
@@ -392,11 +413,11 @@ extension Node {
       }
     } catch let failure {
       var error = failure
-      // What came whole before the failure is adopted, unless that is what fails.
+      // Complete batches are adopted, unless adoption is the failure.
       for side in [own, peer] {
         do throws(NodeError) { try side.adoptAll() } catch let other { error = other }
       }
-      // What was adopted stays; the tables take it in.
+      // Adopted events stay; the tables are refreshed with them.
       try conclude(own)
       try peer.node.conclude(peer)
       for node in [self, peer.node] { try node.leaveFork(error) }
@@ -404,7 +425,7 @@ extension Node {
     }
     try conclude(own)
     try peer.node.conclude(peer)
-    // Of a journal whose end is damaged nothing is met: what came is all that is left, not all that there was.
+    // A corrupt end of a journal hides an unknown number of events from readers.
     if peer.node.mark.damage == nil, !peer.node.log.isHarmless(peer.node.log.recovery.damage) {
       try peer.node.checkLogIsWhole()
     }
@@ -419,22 +440,11 @@ extension Node {
     report.notices = mark.peerTypes.filter { $0.peer == peer.node.mark.logID.description }
       .compactMap { $0.difference(from: schema)?.sentence }
     report.notices += notices + peer.node.notices.map { "\(peer.node.mark.name): \($0)" }
-    report.notices +=
-      givenUpSentences(in: summary.pushed, self) + givenUpSentences(in: summary.pulled, peer.node)
     return report
   }
 
-  /// What a receiver is told of what the sender gave up in the partitions that it got events of.
-  private func givenUpSentences(in transfer: TransferSummary?, _ sender: Node) -> [String] {
-    let partitions = Set((transfer?.partitions ?? []).map(\.description))
-    return sender.mark.givenUp.flatMap(\.partitions).filter { partitions.contains($0) }.map {
-      "\(sender.mark.name) has given up events of \($0) that it lost to damage; what it knew of them came in "
-        + "their place, under new origins"
-    }
-  }
-
-  /// Stores the names of a peer's origins, and the fields that its schema declares with another type.
-  /// A clone has the names from the beginning.
+  /// Stores the names of a peer's origins, and the fields that its schema declares with another
+  /// type. A clone has the names from the beginning.
   private func learn(_ greeting: Greeting) throws(NodeError) {
     var told = mark
     told.learn(greeting)
@@ -448,7 +458,7 @@ extension Node {
     }
   }
 
-  /// Brings the tables up to date with what was adopted.
+  /// Refreshes the tables with the adopted events.
   private func conclude(_ participant: Participant) throws(NodeError) {
     guard options.mode == .write else { return }
     try locked { () throws(NodeError) in
@@ -460,7 +470,7 @@ extension Node {
     sealOrNote()
   }
 
-  /// If a fork of the origin under which this node writes was found, it must not go on under it.
+  /// Begins a new origin if the fork concerns the origin that this node writes under.
   private func leaveFork(_ error: NodeError) throws(NodeError) {
     guard options.mode == .write, case .replication(let reason) = error, let fork = reason.fork else {
       return
@@ -471,8 +481,8 @@ extension Node {
     }
   }
 
-  /// Notes what a peer is known to hold, and that it holds nothing else: not what its scope has lost, nor what it lacks of the
-  /// partitions that were exchanged.
+  /// Records the events that a peer holds. Removes its other acknowledgements for partitions
+  /// outside of its scope, and for exchanged partitions.
   private func acknowledge(
     _ summary: SessionSummary, by peer: Node, in run: Scope
   ) throws(NodeError) {

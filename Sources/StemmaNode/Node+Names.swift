@@ -1,11 +1,11 @@
 import StemmaSchema
 
 extension Node {
-  /// What people may name in the node that `path` is in.
+  /// The names that commands accept in the node around `path`.
   package struct Names: Sendable {
     package var models: [String] = []
     package var remotes: [String] = []
-    /// Of all nodes that have written here.
+    /// Names of all known origins.
     package var origins: [String] = []
     /// By model.
     package var fields: [String: [String]] = [:]
@@ -13,7 +13,7 @@ extension Node {
     package init() {}
   }
 
-  /// Read from the node's small files alone: for completing what is being typed.
+  /// Reads only the node's small files, for shell completion.
   package static func names(near path: String, _ ports: Ports = Ports()) throws(NodeError) -> Names {
     let directory = try nearest(from: path)
     let mark = try readMark(directory, ports)

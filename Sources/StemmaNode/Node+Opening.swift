@@ -6,35 +6,35 @@ import StemmaSchema
 import StemmaTables
 
 extension Node {
-  /// How a node is opened.
+  /// Options for opening a node.
   package struct OpeningOptions {
     package var mode = Mode.read
     /// The longest wait for the writer lock, in seconds: a day.
     package static let longestWait: Double = 86_400
-    /// How long to wait for the writer lock, in seconds: what is set is cut to 0 … `longestWait`; NaN is 0.
+    /// The wait for the writer lock in seconds, limited to 0 … `longestWait`; NaN becomes 0.
     package var wait: Double = 5 {
       didSet { wait = wait > 0 ? min(wait, Self.longestWait) : 0 }
     }
-    /// Raw bytes of events after which the journal is sealed; nil: the log's default.
+    /// Raw bytes of events at which the journal is sealed; nil: the log's default.
     package var segmentSize: Int?
     package var ports = Ports()
-    /// Whether a copy of a node begins its own origin with its first event, and not as soon as it is opened for writing:
-    /// for who only appends, and tells no peer who he is.
+    /// Whether a copied node begins its origin with its first event instead of on opening for
+    /// writing. For writers that send no greeting to a peer.
     package var delaysOrigin = false
-    /// Whether a reader changes no file of the node at all: tables that are behind the log are taken as they are then, and
-    /// made in a temporary place where none can be used.
+    /// Whether a reader changes no file of the node. It uses tables that are behind as they are,
+    /// and builds temporary ones if none are usable.
     package var leavesFiles = false
-    /// Whether damage that a reader meets is recorded in the node, where it can be written; not of a peer's.
+    /// Whether a reader records the corruption that it meets, if it can write. Not for peers.
     package var recordsDamage = true
-    /// Whether journals stay in memory as they were scanned at opening: for a node that is about to send its events.
+    /// Whether journals stay in memory after opening, for a node that is about to send its events.
     package var keepsJournals = false
-    /// Told while tables are rebuilt: events done, and of how many.
+    /// Called during a rebuild of the tables with the number of finished events and the total.
     package var progress: (UInt64, UInt64) -> Void = { _, _ in }
 
     package init(mode: Mode = .read) { self.mode = mode }
 
-    /// How another node is opened for this one. What is only read may be somebody else's: damage of it is recorded by its own
-    /// readers.
+    /// The options for opening a peer. A peer opened for reading may belong to another user, so its
+    /// own readers record its corruption.
     func ofPeer(writes: Bool) -> OpeningOptions {
       var options = self
       options.mode = writes ? .write : .read
@@ -53,33 +53,33 @@ extension Node {
     }
   }
 
-  /// The node that `path` is in: the directory itself, or the nearest one above it that holds a mark.
+  /// The node at `path`: the directory itself, or the nearest parent with node metadata.
   package static func nearest(from path: String) throws(NodeError) -> String {
     var candidate = absolute(path)
-    // Whoever may not enter it cannot know that there is none.
+    // Without permission to enter, it is unknown whether there is a node.
     if access(self.path(candidate, NodeMark.fileName), F_OK) != 0, errno == EACCES {
       throw .log(.system(path: path, operation: "stat", errno: EACCES))
     }
     while true {
       let shown = candidate == absolute(path) ? path : candidate
       if isNode(at: candidate) { return shown }
-      // Or what is meant for it would be done to one further above.
+      // Otherwise a command could act on a node further up.
       if let lost = try lostMark(in: shown, Ports()) { throw lost }
       guard let slash = candidate.lastIndex(of: "/"), candidate != "/" else { throw .noNode(path: path) }
       candidate = slash == candidate.startIndex ? "/" : String(candidate[..<slash])
     }
   }
 
-  /// Whether a directory is that of a node.
+  /// Whether a directory is a node.
   package static func isNode(at path: String) -> Bool {
     FileManager.default.fileExists(atPath: Self.path(path, NodeMark.fileName))
   }
 
-  /// `.lostMark` if a directory has all that a node has, but no mark.
+  /// Returns `.lostMark` if a directory has everything of a node except the metadata.
   static func lostMark(in directory: String, _ ports: Ports) throws(NodeError) -> NodeError? {
     do throws(LogError) {
       guard try ports.isReadable(schemaFileName, in: directory) else { return nil }
-      // Other software has folders of that name, too.
+      // Other software also has directories of that name.
       guard try Log.id(in: path(directory, logDirectoryName), fileSystem: ports.fileSystem) != nil else {
         return nil
       }
@@ -92,10 +92,10 @@ extension Node {
 
   // MARK: Create
 
-  /// Makes a node. A directory that something else is in is taken as it is; the mark is written last, so that
-  /// what a failed creation leaves behind is no node, and creating can be tried again.
+  /// Creates a node. The directory may have other contents. The metadata is written last, so that a
+  /// failed creation leaves no node and can be repeated.
   ///
-  /// - Parameter clone: the remote that the node is to be a clone of, its log, and what it says of itself.
+  /// - Parameter clone: the remote to clone, its log and its greeting.
   package static func create(
     at directory: String, schema text: String, name: String? = nil, scope: Scope = .everything,
     clone: (source: RemotePeer, log: LogID, greeting: Greeting)? = nil,
@@ -117,13 +117,13 @@ extension Node {
         for made in [directory, path(directory, logDirectoryName)] {
           do {
             try ports.fileSystem.createDirectory(made)
-            // Or a power loss may take the directory, with all that was ever confirmed in it.
+            // Otherwise a power loss could take the directory and all confirmed data in it.
             try ports.fileSystem.syncDirectory(Log.parent(of: made))
           } catch LogError.system(_, _, EEXIST) {} catch LogError.system(_, _, ENOENT) {
             throw NodeError.noParent(path: made)
           }
         }
-        // What somebody else is making is not left behind.
+        // Waits for another process that is creating the node.
         let lock = try WriterLock(
           path(directory, lockFileName), fileSystem: ports.fileSystem, wait: options.waitMilliseconds)
         defer { lock.release() }
@@ -155,7 +155,7 @@ extension Node {
     }
   }
 
-  /// The host's name up to its first dot.
+  /// The host name up to its first dot.
   static var defaultName: String {
     let short = ProcessInfo.processInfo.hostName.prefix { $0 != "." }
     return short.isEmpty ? "node" : String(short)
@@ -165,12 +165,13 @@ extension Node {
 
   /// Opens a node.
   ///
-  /// For reading, no lock is taken if the tables are as far as the log. If they are not, and the directory can be
-  /// written, they are brought up to date as a writer would do it. If another process is writing, it does that in a
-  /// moment: a reader waits half a second at most, then takes the tables as they are, and `notices` says so.
+  /// Reading takes no lock if the tables are current. If they are behind and the directory is
+  /// writable, it refreshes them like a writer. If another process is writing, it waits at most
+  /// half a second, then uses the tables as they are and adds a notice.
   package static func open(at directory: String, _ options: OpeningOptions) throws(NodeError) -> Node {
     guard options.mode == .read else { return try openForWriting(directory, options) }
-    let first: Acceptance = options.leavesFiles ? .asTheyAre : .current
+    let first: Acceptance =
+      try options.leavesFiles ? .asTheyAre : isHoldingBack(directory, options.ports) ? .heldBack : .current
     if let node = try openForReading(directory, options, accepts: first) { return node }
     var patient = options
     patient.wait = min(options.wait, 0.5)
@@ -185,14 +186,16 @@ extension Node {
     }
   }
 
-  /// Which tables a reader takes.
+  /// The tables that a reader accepts.
   private enum Acceptance {
     case current
-    /// Also those that a writer is about to bring up to date.
+    /// Also tables that a writer is about to refresh.
     case behind
-    /// If there are none that can be used, some in a temporary place: nothing can be written in the directory.
+    /// Also tables that are refreshed when an import ends.
+    case heldBack
+    /// If none are usable, temporary ones: the directory is not writable.
     case any(isDiskFull: Bool)
-    /// The same, and whatever can be used.
+    /// The same, or any usable tables.
     case asTheyAre
   }
 
@@ -200,8 +203,8 @@ extension Node {
     try mark(try bytes(of: NodeMark.fileName, in: directory, ports), directory, ports)
   }
 
-  /// The mark that these bytes are; or its copy, if they are none, as that of no watermark: so a new origin is begun, in case
-  /// the copy is another one than the last.
+  /// Parses the metadata, or its copy if these bytes are corrupt. The copy gets no watermark, which
+  /// begins a new origin, because it may be older than the last metadata.
   static func mark(_ bytes: [UInt8], _ directory: String, _ ports: Ports) throws(NodeError) -> NodeMark {
     do throws(NodeError) { return try NodeMark(bytes, path: path(directory, NodeMark.fileName)) } catch {
       let (name, original) = (NodeMark.copyName, error)
@@ -223,14 +226,14 @@ extension Node {
     else {
       throw .badSchema(path: path, what: "it is not UTF-8")
     }
-    // No schema prints as nothing.
+    // A printed schema is never empty.
     guard !text.isEmpty else { throw .noSchema(path: path) }
     do { return try SDL.read(text).schema } catch {
       throw .badSchema(path: path, what: error.diagnostics.first?.description ?? "it is no schema")
     }
   }
 
-  /// Nil if somebody should bring the tables up to date first, unless they are accepted as they are.
+  /// Returns nil if the tables should be refreshed first and are not accepted as they are.
   private static func openForReading(
     _ directory: String, _ options: OpeningOptions, accepts accepted: Acceptance
   ) throws(NodeError) -> Node? {
@@ -241,7 +244,7 @@ extension Node {
     var takesAll = false
     switch accepted {
     case .current: break
-    case .behind: takesBehind = true
+    case .behind, .heldBack: takesBehind = true
     case .any(let isDiskFull): refusal = isDiskFull ? "the disk is full" : "the directory cannot be written"
     case .asTheyAre:
       refusal = "nothing is changed"
@@ -261,7 +264,7 @@ extension Node {
         token = try opened.read { reader throws(TablesError) in try reader.token() }
         tables = opened
       } catch {
-        // In a directory that cannot be written, or on a full disk, SQLite may not even open what is there.
+        // SQLite may fail to open tables in a read-only directory or on a full disk.
         if refusal == nil, !error.isDiskFull, !error.isRefusalToOpen {
           guard case .needsRebuild = error else { throw error }
         }
@@ -274,7 +277,9 @@ extension Node {
       if canFollow {
         notices.append("the tables are behind the log: the records are shown as they were some time ago")
       } else if !isCurrent, takesBehind {
-        notices.append("another process is writing: the records are shown as they were a moment ago")
+        let (what, since) =
+          if case .heldBack = accepted { ("importing", "some time ago") } else { ("writing", "a moment ago") }
+        notices.append("another process is \(what): the records are shown as they were \(since)")
       }
       if let tables {
         let node = Node(
@@ -291,7 +296,7 @@ extension Node {
               try node.noteDamageOfOpening()
               isKnown = true
             } catch {
-              // Whoever reads tables that are damaged, too, sees to them.
+              // A reader that meets the corruption of the tables handles it.
               guard case .tables(.needsRebuild) = error else { throw error }
             }
           }
@@ -303,8 +308,8 @@ extension Node {
     }
   }
 
-  /// Opens a node whose directory cannot be written and whose tables cannot be used, with tables in a temporary
-  /// place that are gone when the node is released.
+  /// Opens a node with an unwritable directory and unusable tables. The temporary tables are
+  /// removed when the node is released.
   private static func openBeside(
     _ directory: String, _ mark: NodeMark, _ schema: Schema, _ log: Log, _ options: OpeningOptions,
     because refusal: String
@@ -320,7 +325,7 @@ extension Node {
     return node
   }
 
-  /// Makes tables from the log, around its damage if there is any, for as long as `folder` is there.
+  /// Builds tables from the log, around corruption, in a temporary directory.
   static func makeTables(
     in folder: TemporaryFolder, _ schema: Schema, _ log: Log, _ mark: NodeMark, _ options: OpeningOptions,
     mode: Tables.Mode
@@ -340,7 +345,7 @@ extension Node {
     }
   }
 
-  /// Does what whoever opens the node for reading does where the tables, or the watermark, are behind.
+  /// Refreshes tables and watermark as opening the node for reading does.
   func bringUpToDate() throws(NodeError) {
     var options = options
     options.mode = .read
@@ -350,7 +355,7 @@ extension Node {
 
   private static func openForWriting(_ directory: String, _ options: OpeningOptions) throws(NodeError) -> Node
   {
-    // Refuses what is no node, or a newer one, before the lock file is touched.
+    // Refuses an absent or newer node before it touches the lock file.
     _ = try readMark(directory, options.ports)
     let lock: WriterLock
     do {
@@ -364,7 +369,7 @@ extension Node {
       guard try readMark(directory, options.ports).isUnfinished else {
         throw .tables(.needsRebuild(path: path, reason))
       }
-      // Nothing else can be done before what was decided is, and these do not let that be: they count as lost.
+      // The pending operation must be finished first, and needs usable tables: these count as lost.
       return try wrapping {
         try Tables.remove(at: path)
         let node = try openLocked(directory, options)
@@ -374,7 +379,7 @@ extension Node {
     }
   }
 
-  /// The writer lock must be held.
+  /// The caller holds the writer lock.
   private static func openLocked(_ directory: String, _ options: OpeningOptions) throws(NodeError) -> Node {
     let mark = try readMark(directory, options.ports)
     let schema = try readSchema(directory, options.ports)
@@ -396,12 +401,11 @@ extension Node {
         node.notices.append("the tables were rebuilt from what can be read of a damaged log")
       }
       try node.checkIdentity()
-      try node.finishGivingUp(options.progress)
       try node.finishFork(options.progress)
+      try node.forgetRepairedDamage()
       try node.catchUp()
-      try node.lookAgainAtDamage()
       try node.finishScopeChange()
-      // Without the lock, another process may put others in their place, which does not disturb who only reads.
+      // After the lock is released, another process may replace tables that are opened for reading.
       if options.mode == .read {
         node.tables = try Tables.open(at: tables.path, schema: schema, mode: .readOnly)
       }
@@ -409,21 +413,15 @@ extension Node {
     }
   }
 
-  /// Begins a new origin where this may not be the only continuation of the node's history.
+  /// Begins a new origin if this directory may not be the only continuation of the node's history.
   private func checkIdentity() throws(NodeError) {
     for cut in log.recovery.cuts {
       notices.append("a torn tail of \(cut.bytes) bytes was cut from \(cut.path) and kept at \(cut.keptAt)")
     }
-    for (old, new) in log.recovery.renamed {
-      notices.append("\(new) had another name, and got its own back")
-      guard mark.damage?.rename(old, to: new) == true else { continue }
-      try saveMark()
-    }
-    // What is unfinished is finished in a moment, with the damage that is given up.
-    if let damage = mark.damage, tablesRemember, !mark.givesUp(damage.losses) { notices += damage.sentences }
+    if let damage = mark.damage, tablesRemember { notices += damage.sentences }
     var reasons: [String] = []
-    if !Set(log.recovery.keptTails).isSubset(of: mark.keptTails) { reasons.append("a torn tail was cut") }
-    // What this node wrote last may be among what is lost: its numbers must not be used again.
+    if log.recovery.cutCount > mark.cutCount { reasons.append("a torn tail was cut") }
+    // The lost events may include the last of this node, whose ids must not be used again.
     if !tablesRemember { reasons.append("events of this node may be lost") }
     if log.recovery.watermarkIdentity != mark.watermark {
       let copied =
@@ -443,7 +441,7 @@ extension Node {
 }
 
 extension Log {
-  /// As `matches`; false where damage took what it would have to compare.
+  /// As `matches`; false if corruption prevents the comparison.
   fileprivate func stillMatches(_ token: LogToken) throws(LogError) -> Bool {
     do throws(LogError) { return try matches(token) } catch {
       guard error.damage != nil else { throw error }

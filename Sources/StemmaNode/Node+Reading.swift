@@ -7,15 +7,15 @@ import StemmaReplication
 import StemmaTables
 
 extension Node {
-  /// How often a read is begun if other processes replace the tables before it.
+  /// The number of attempts if other processes replace the tables before a read.
   private static let readingAttempts = 10
 
-  /// Reads one committed state of the tables; of tables that another process has rebuilt, the new ones.
+  /// Reads one committed state of the tables. Reopens tables that another process has rebuilt.
   ///
-  /// - Throws: `.tables(.replaced)` if they are replaced again and again, or by this process under its own lock.
+  /// - Throws: `.tables(.replaced)` if they are replaced repeatedly, or while `isLocked`.
   func reading<Result>(_ body: (TablesReader) throws -> Result) throws(NodeError) -> Result {
     for _ in 1..<Self.readingAttempts {
-      // A body that has begun may have given results, so it is not repeated.
+      // A started body may have delivered results, so it is not repeated.
       var isBegun = false
       do throws(NodeError) {
         return try readingOnce { reader in
@@ -48,14 +48,14 @@ extension Node {
     }
   }
 
-  /// How many relationships one after the other are included at most. Each is some levels of JSON, of which readers take
+  /// The limit for nested included relationships. Each adds levels of JSON, which parsers limit to
   /// `JSON.depthLimit`.
   package static let inclusionDepth = 32
 
-  /// One record with the records of some relationships, each a path of names with dots between. Nil if it
-  /// does not exist.
+  /// One record with related records; a path is relationship names with dots between. Nil if the
+  /// record does not exist.
   ///
-  /// - Throws: `wrongShape` of a path longer than `inclusionDepth`, `unknownRelationship`.
+  /// - Throws: `wrongShape` for a path longer than `inclusionDepth`; `unknownRelationship`.
   package func row(_ model: Model, _ key: Key, including paths: [String]) throws(NodeError) -> JSON? {
     let paths: [[String]] = paths.map { $0.split(separator: ".").map(String.init) }
     if let path = paths.first(where: { $0.count > Self.inclusionDepth }) {
@@ -97,7 +97,7 @@ extension Node {
     return .object(members)
   }
 
-  /// The key of the record to which a reference of this row leads, if its partition is outside of the scope.
+  /// The key of the record that a reference of this row leads to, if it is out of scope.
   private func keyOutsideScope(
     _ row: Row, _ relationship: Relationship, _ target: Model
   ) throws -> JSON? {
@@ -112,14 +112,14 @@ extension Node {
     return mark.scope.contains(Partition(model: target, key: key)) ? nil : schema.json(of: key, model: target)
   }
 
-  /// The member of a row that names what is in conflict; none if nothing is.
+  /// The member of a row that lists fields in conflict; empty if there are none.
   static func conflictMember(_ fields: [String], _ model: Model) -> [(name: String, value: JSON)] {
     if fields.isEmpty { return [] }
     let names = fields.map { $0 == Event.existenceField ? FieldDecision.existence(in: model) : $0 }
     return [("conflicts", .array(names.map { .string($0) }))]
   }
 
-  /// Gives the rows of a model one after the other, as `get` shows them.
+  /// Calls `body` with each row of a model in the form of `get`.
   package func list(_ listing: Listing, _ body: (JSON) throws -> Void) throws(NodeError) {
     try reading { reader in
       guard let model = schema.model(named: listing.model) else { return }
@@ -128,7 +128,7 @@ extension Node {
     }
   }
 
-  /// Gives the lines of an export, some at a time.
+  /// Calls `body` with the lines of an export, several at a time.
   package func export(_ models: [Model], _ body: ([UInt8]) throws -> Void) throws(NodeError) {
     try reading { reader in
       var cursor = try reader.export(models.isEmpty ? nil : models.map(\.name))
@@ -142,7 +142,7 @@ extension Node {
     }
   }
 
-  /// Runs one SQL statement that changes nothing.
+  /// Runs one read-only SQL statement.
   package func query(_ sql: String, _ body: (_ columns: [String], _ row: [Value]) throws -> Void)
     throws(NodeError)
   {
@@ -156,7 +156,7 @@ extension Node {
 
   package func scope(_ patterns: [String]) throws(NodeError) -> Scope { try Self.scope(patterns) }
 
-  /// Those of some patterns, exclusions among them, that fit no partition of which this node has events.
+  /// The patterns, including exclusions, that match no partition with events at this node.
   package func idlePatterns(_ patterns: [String]) throws(NodeError) -> [String] {
     if patterns.isEmpty { return [] }
     let partitions = try reading { try $0.knowledge() }.partitions.keys
@@ -172,16 +172,16 @@ extension Node {
     do { return try Scope(patterns: patterns) } catch { throw .replication(error) }
   }
 
-  /// The last line of a source that earlier imports made durable, by the notes of their commits. Reads the
-  /// log, newest first, until it finds one.
+  /// The last durable line of earlier imports of a source, according to the notes of their commits.
+  /// Reads the log, newest first, until it finds one.
   func lastImportedLine(of source: String) throws(NodeError) -> Int? {
     try Self.wrapping {
-      // Counted with its colon: that and the end of a name can be one character.
+      // The count includes the colon, which can form one character with the end of a name.
       let prefix = source + ":"
       let length = prefix.count
       var reader = log.eventsNewestFirst()
       while try reader.next() != nil {
-        // A peer can have written any number, and behind the highest is no line to go on with.
+        // A peer may have written any number; no line can follow the highest one.
         guard let note = reader.note?.source, note.hasPrefix(prefix),
           let line = Int(note.dropFirst(length).split(separator: "-").last ?? ""), line < .max
         else { continue }
@@ -191,11 +191,11 @@ extension Node {
     }
   }
 
-  /// Digests of one partition: equal on two nodes exactly if log and rows are equal.
+  /// Digests of one partition. They are equal on two nodes exactly if log and rows are equal.
   package struct PartitionDigest: Sendable {
     package var partition: String
     package var events: UInt64
-    /// Over the streams: origin, how far, hash.
+    /// The sum of the hashes of its streams.
     package var log: String
     package var tables: String
   }

@@ -3,20 +3,20 @@ import StemmaLog
 import StemmaMerge
 import StemmaSchema
 
-// Going back never takes anything out of the log: it appends events that make records what they were. What is to be
-// changed is worked out first, so that it can be shown, and then written in one commit.
+// A restore never removes events: it appends events that bring records back to an earlier state.
+// The changes are planned first, so that they can be shown, and then written in one commit.
 
-/// What going back would change, with what is needed to find out whether that has become another matter since.
+/// The changes of a restore or undo, with the data to detect that they are outdated.
 package struct Reversal {
-  /// All that differs afterwards: also records that a deletion takes along, and links that it ends.
+  /// All resulting differences, including records and links that a deletion removes as well.
   package let changes: [RecordDifference]
-  /// What was asked for: `changes` without the consequences.
+  /// The requested changes, without their consequences.
   fileprivate let plan: [RecordDifference]
-  /// The end of the log that it was worked out from.
+  /// The end of the log when the plan was made.
   fileprivate let end: Position
   fileprivate let workOut: () throws(NodeError) -> [RecordDifference]
 
-  /// Works out the plan, and rehearses it, so that its consequences are known.
+  /// Plans and rehearses the changes, so that their consequences are known.
   fileprivate init(
     _ node: Node, _ workOut: @escaping () throws(NodeError) -> [RecordDifference]
   ) throws(NodeError) {
@@ -33,11 +33,11 @@ package struct Reversal {
 }
 
 extension Node {
-  /// The changes that make one record, or all of a model, what they were. With `fields`, only those fields, of records
-  /// that are there now and were there then. Times that the node maintains itself are left.
+  /// The changes that restore one record or all records of a model. With `fields`, restores only
+  /// those fields of records that exist at both times. Times that the node maintains are skipped.
   ///
-  /// - Throws: `.mutation(.notFound)` of a record that never was; `.inspection(.emptyPast)` if this node held no event
-  ///   at that moment, unless `isForced`.
+  /// - Throws: `.mutation(.notFound)` if the record never existed; `.inspection(.emptyPast)` if
+  ///   this node held no event at that moment, unless `isForced`.
   package func restoration(
     of model: Model, key: Key?, asOf moment: Moment, fields: [Field], isForced: Bool = false
   ) throws(NodeError) -> Reversal {
@@ -50,7 +50,7 @@ extension Node {
     return reversal
   }
 
-  /// Whether this node held no event at a moment. Costs the events before the first one that it held.
+  /// Whether this node held no event at a moment. Reads up to the first event that it held.
   private func isEmpty(asOf moment: Moment) throws(NodeError) -> Bool {
     try Self.wrapping {
       var isEmpty = true
@@ -93,12 +93,12 @@ extension Node {
     return difference
   }
 
-  /// What has to change for some events to be as if they had not been made: each of their records gets the values
-  /// that their writers had read. What they wrote and others outdid needs no undoing.
+  /// The changes that undo some events: each of their records gets the values that their writers
+  /// had read. Losing values need no undo.
   ///
-  /// - Throws: `.inspection(.overwritten)` if another event has written the same since, and has not been undone
-  ///   itself; `.inspection(.takesAlong)` if a record that is deleted would take others along, or end their links to it.
-  ///   Neither if `isForced`.
+  /// - Throws: `.inspection(.overwritten)` if a later event, itself not undone, wrote the same
+  ///   field; `.inspection(.takesAlong)` if a deletion would affect other records. With `isForced`,
+  ///   neither.
   package func undoing(_ events: [NotedEvent], isForced: Bool) throws(NodeError) -> Reversal {
     let reversal = try Reversal(self) { () throws(NodeError) in
       try self.changes(undoing: events, isForced: isForced)
@@ -112,8 +112,8 @@ extension Node {
     return reversal
   }
 
-  /// The open conflicts in which a value of some events stands beside another one, which is shown: to undo the events
-  /// changes nothing there.
+  /// The open conflicts in which a value of some events is a losing value. Undoing the events has
+  /// no effect there.
   package func conflicts(lostBy events: [NotedEvent]) throws(NodeError) -> [ConflictDescription] {
     let description = description
     let own = Dictionary(grouping: events.map(\.event), by: { RecordKey($0) })
@@ -139,7 +139,7 @@ extension Node {
     let description = description
     // The record that was written last comes first.
     var records: [RecordKey] = []
-    var own: [RecordKey: Set<Dot>] = [:]
+    var own: [RecordKey: Set<EventID>] = [:]
     for noted in events.reversed() where description.model(of: noted.event) != nil {
       let record = RecordKey(noted.event)
       if own[record] == nil { records.append(record) }
@@ -162,7 +162,7 @@ extension Node {
   }
 
   private func undoing(
-    _ own: Set<Dot>, in life: RecordLife, isForced: Bool
+    _ own: Set<EventID>, in life: RecordLife, isForced: Bool
   ) throws(NodeError) -> RecordDifference? {
     let history = life.history
     let indices = history.events.indices.filter { own.contains(history.events[$0].dot) }
@@ -195,15 +195,15 @@ extension Node {
     return difference
   }
 
-  /// How a record differs now from what it was before some events.
+  /// The difference of a record between the present and its state before some events.
   ///
-  /// Of a deletion in conflict that is taken back the record stays as it is without it; fields that the same events
-  /// wrote get their values back. A change beside a deletion has nothing to do with whether the record exists: as an
-  /// ordinary update does, taking it back leaves that open.
+  /// Undoing a conflicting deletion keeps the record as it is without the deletion; fields that the
+  /// same events wrote get their values back. Undoing a conflicting change leaves the existence in
+  /// conflict, as an ordinary update does.
   ///
-  /// - Throws: `.inspection(.existenceInConflict)` if another deletion stands, or the record is not there to be changed.
+  /// - Throws: `.inspection(.existenceInConflict)` if another deletion remains or has won.
   private func difference(
-    from now: RecordState, to before: RecordState, without own: Set<Dot>, _ life: RecordLife
+    from now: RecordState, to before: RecordState, without own: Set<EventID>, _ life: RecordLife
   ) throws(NodeError) -> RecordDifference? {
     let (model, key, rules) = (life.model, life.key, life.rules)
     guard now.existenceIsInConflict, before.exists(rules) else {
@@ -224,8 +224,8 @@ extension Node {
     return RecordDifference(keeping: key, of: model, .changed, changes)
   }
 
-  /// Whether a field, or all of the record, is what the event at `index` had made it: then what has overwritten it was
-  /// undone, and is not lost.
+  /// Whether a field or the whole record has the state that the event at `index` produced. The
+  /// event that overwrote it has then been undone.
   private func isAgain(
     _ index: Int, _ field: String?, in life: RecordLife, _ now: RecordState
   ) throws(NodeError) -> Bool {
@@ -241,10 +241,10 @@ extension Node {
     return difference.kind == .changed && withoutMaintainedTimes(difference).changes.isEmpty
   }
 
-  /// What is to be written to a field: what stands beside the writes that are taken back, if anything does, else
-  /// what their writers had read. Nil if something else is shown anyway.
+  /// The value to write to a field: the best concurrent write that is not undone, otherwise the
+  /// value that the writers had read. Nil if another value is shown anyway.
   private func remaining(
-    _ change: FieldChange, _ own: Set<Dot>, in now: RecordState, _ rules: MergeRules
+    _ change: FieldChange, _ own: Set<EventID>, in now: RecordState, _ rules: MergeRules
   ) -> FieldChange? {
     let candidates = now.decision(on: change.field, rules).candidates
     guard candidates.contains(where: { own.contains($0.dot) }) else { return change }
@@ -259,7 +259,9 @@ extension Node {
     "\(life.model.name) \(description.keyText(life.key, life.model))"
   }
 
-  private func overwritten(_ event: Event, _ life: RecordLife, _ field: String?, by later: Dot) -> NodeError {
+  private func overwritten(_ event: Event, _ life: RecordLife, _ field: String?, by later: EventID)
+    -> NodeError
+  {
     let description = description
     return .inspection(
       .overwritten(
@@ -269,14 +271,14 @@ extension Node {
         later: description.name(later)))
   }
 
-  /// Appends the events that go back, in one commit.
+  /// Appends the events of a restore in one commit.
   ///
-  /// - Returns: how many events were made.
-  /// - Throws: `.inspection(.changedMeanwhile)` if what others have appended since makes the changes other than
-  ///   those that were shown; nothing is written then.
+  /// - Returns: the number of events.
+  /// - Throws: `.inspection(.changedMeanwhile)`, before any write, if events appended since then
+  ///   change the result that was shown.
   package func write(_ reversal: Reversal, _ note: CommitNote) throws(NodeError) -> Int {
     try write(note) { transaction throws(NodeError) in
-      // The writer lock is held: what is worked out here stays true until it is appended.
+      // The caller holds the writer lock, so the plan stays valid until it is written.
       let isStale = log.end != reversal.end
       if isStale, try reversal.workOut() != reversal.plan { throw .inspection(.changedMeanwhile) }
       let changes = try goBack(reversal.plan, transaction)
@@ -285,9 +287,9 @@ extension Node {
     }
   }
 
-  /// Carries out a plan. Deletions come last: a record that was to go with another one may not belong to it any more.
+  /// Executes a plan. Deletions come last: earlier changes may detach a record from a deleted one.
   ///
-  /// - Returns: what differs now, in the order in which it was first touched.
+  /// - Returns: the differences, in the order in which the records were changed.
   fileprivate func goBack(
     _ plan: [RecordDifference], _ transaction: WriteTransaction
   ) throws(NodeError) -> [RecordDifference] {
@@ -303,7 +305,7 @@ extension Node {
       var fields = difference.descriptions(description).map { ($0.field, $0.to) }
       switch difference.kind {
       case .removed where exists: try transaction.perform(Mutation(.delete, model: model.name, key: key))
-      // What a deletion before this one took along.
+      // An earlier deletion has deleted it already.
       case .removed: break
       case .added, .changed:
         if difference.keeps { try transaction.resolve(model.name, key, field: nil, .keep) }
@@ -322,8 +324,8 @@ extension Node {
     return try differences(from: before, transaction)
   }
 
-  /// What of a difference are references, as what they are: a link, or the end of one. Fields that two relationships
-  /// share, and references of which only a part is there, are none of these.
+  /// The links and unlinks in a difference. Excludes fields that relationships share, and
+  /// incomplete references.
   private func links(
     _ difference: RecordDifference, _ state: RecordState, _ transaction: WriteTransaction
   ) throws(NodeError) -> [(fields: [String], mutation: Mutation)] {
@@ -368,7 +370,7 @@ extension Node {
     return links
   }
 
-  /// How the records that a transaction has touched differ from what they were. `known`: the states of some of them.
+  /// The differences of the records in a transaction. `known` has the earlier states of some.
   private func differences(
     from known: [RecordKey: RecordState], _ transaction: WriteTransaction
   ) throws(NodeError) -> [RecordDifference] {

@@ -4,7 +4,7 @@ import StemmaSchema
 import StemmaTables
 
 extension Node {
-  /// Says what a schema would change.
+  /// Reports the changes that a schema would make.
   package func compare(schema text: String) throws(NodeError) -> SchemaChangeReport {
     try report(try Self.readForStoring(text))
   }
@@ -19,7 +19,7 @@ extension Node {
     let used = try modelsWithEvents()
     let comparison = schema.changes(to: new.schema, modelsWithEvents: { used.contains($0) })
     var refusals = comparison.refusals
-    // The log is read only for what nothing else is against.
+    // The log is read only if nothing else refuses the schema.
     if refusals.isEmpty {
       let additions = schema.additions(to: new.schema, modelsWithEvents: { used.contains($0) })
       refusals = try loggedRefusals(of: additions, in: new.schema)
@@ -29,7 +29,7 @@ extension Node {
       warnings: new.warnings)
   }
 
-  /// Stored names of the schema's models of which there is a record, or was one.
+  /// Stored names of the schema's models that have or had a record.
   private func modelsWithEvents() throws(NodeError) -> Set<String> {
     try reading { reader in
       var used: Set<String> = []
@@ -38,8 +38,8 @@ extension Node {
     }
   }
 
-  /// What a schema adds may have been in the log before: hidden by an earlier schema, or sent by a peer. Reads nothing if
-  /// nothing is added; only the partitions of their models if all that is added are fields.
+  /// Added models or fields may have events in the log: from an earlier schema, or from a peer.
+  /// Reads nothing without additions; for fields alone, only the partitions of their models.
   private func loggedRefusals(
     of additions: [ModelAddition], in schema: Schema
   ) throws(NodeError) -> [SchemaRefusal] {
@@ -47,7 +47,7 @@ extension Node {
     var comparison = LogComparison(additions, schema)
     let filter = additions.contains(where: \.isNewModel) ? nil : Self.partitions(of: additions.map(\.model))
     try Self.wrapping {
-      // What is lost cannot be shown; the change itself is refused while the log is damaged.
+      // Lost events cannot be checked; a corrupt log refuses the change anyway.
       var scan = log.scan(partitions: filter, around: Omissions())
       try scan.forEach { scanned in
         let reader = scanned.block.reader
@@ -62,7 +62,7 @@ extension Node {
 
   private static func partitions(of models: [Model]) -> PartitionFilter {
     let filters = models.map(LogFilter.partitions)
-    return { partition in filters.contains { $0(partition) } }
+    return PartitionFilter { partition in filters.contains { $0(partition) } }
   }
 
   /// Changes the schema and rebuilds the tables.
@@ -72,7 +72,7 @@ extension Node {
     try apply { _ in text }
   }
 
-  /// As above, for a schema that is made from the one that is there while nobody else can change it.
+  /// As above, for a schema derived from the present one under the writer lock.
   @discardableResult
   package func apply(
     _ extended: (Schema) throws(NodeError) -> String
@@ -87,7 +87,7 @@ extension Node {
         try ports.replace(
           Self.path(directory, Self.schemaFileName), with: Array(new.canonical.utf8), in: directory)
       } catch { throw .log(error) }
-      // A crash from here on leaves tables of another schema, which the next one who opens rebuilds.
+      // After a crash from here on, the next opening rebuilds tables of the old schema.
       schema = new.schema
       try reopenTables()
       return report
@@ -95,7 +95,7 @@ extension Node {
   }
 }
 
-/// What a new schema changes, in words.
+/// The changes of a new schema in words.
 package struct SchemaChangeReport: Sendable {
   package var changes: [String]
   package var refusals: [String]

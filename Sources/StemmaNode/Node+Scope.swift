@@ -4,20 +4,20 @@ import StemmaReplication
 import StemmaTables
 
 extension Node {
-  /// Changes which partitions this node holds. Partitions that no pattern covers are purged from log and tables.
+  /// Changes the scope of this node. Partitions outside of it are purged from log and tables.
   ///
-  /// The change is decided durably first (`pendingScope`), then carried out; interrupted, it is finished when the
-  /// node is opened next. The node goes on under a new origin if it wrote to a purged partition: its numbers
-  /// there would be used twice.
+  /// The decision is durable first (`pendingScope`); the next writer finishes an interrupted
+  /// change. The node begins a new origin if it wrote to a purged partition: its sequences there
+  /// would be reused.
   ///
-  /// Purged events must be held elsewhere: by a remote that can be reached, which is asked. The node's own may also be
-  /// held by a peer that cannot be asked and has confirmed them. Events of others are purged unasked only if no remote can be
-  /// reached. The remotes stay locked until the change is decided, and forget what this node has confirmed of the purged
-  /// partitions: two nodes cannot purge the last two copies.
+  /// Purged events must exist elsewhere, at a reachable remote. For the node's own events, the
+  /// acknowledgement of an unreachable peer also counts. Events of others are purged unchecked only
+  /// if no remote is reachable. The remotes stay locked until the decision, and remove this node's
+  /// acknowledgements for the purged partitions: two nodes cannot purge the last two copies.
   ///
   /// - Returns: the purged partitions.
-  /// - Throws: `unacknowledged` if a partition to purge has events that no peer holds, unless `discards`. Nothing was
-  ///   changed then. `.log(.inUse)` if another process writes to a remote for longer than this node waits.
+  /// - Throws: `unacknowledged`, before any change, if no peer holds an event to purge, unless
+  ///   `discards`. `.log(.inUse)` if a remote stays locked for longer than this node waits.
   package func changeScope(
     adding: [String], removing: [String], discards: Bool
   ) throws(NodeError) -> [String] {
@@ -35,7 +35,7 @@ extension Node {
     return try locked { () throws(NodeError) in try decide(change, asking: discards ? nil : []) }
   }
 
-  /// This node's contents of the partitions that a change of scope would purge. Changes nothing, and asks no peer.
+  /// The contents of the partitions that a change of scope would purge. Reads only this node.
   package func contentsPurged(
     adding: [String], removing: [String]
   ) throws(NodeError) -> [PartitionContents] {
@@ -44,10 +44,10 @@ extension Node {
     return try partitions().filter { lost[$0.partition] != nil }
   }
 
-  /// This node's contents of each partition, in the order of their names.
+  /// This node's contents of each partition, in order of their names.
   package func partitions() throws(NodeError) -> [PartitionContents] { try reading { try $0.partitions() } }
 
-  /// The writer locks of these nodes must be held. `peers`: nil if none is to be asked.
+  /// The caller holds the writer locks of these nodes. `peers`: nil if none are asked.
   private func decide(_ change: Scope.Change, asking peers: [Node]?) throws(NodeError) -> [String] {
     try checkLogIsWhole()
     let lost = try lost(by: change)
@@ -75,13 +75,13 @@ extension Node {
     }
   }
 
-  /// The streams that the node holds outside of the scope that it is to have.
+  /// The streams that this node holds outside of the new scope.
   private func lost(by change: Scope.Change) throws(NodeError) -> [Partition: [Origin: StreamHead]] {
     let next = try next(change)
     return try reading { try $0.knowledge() }.partitions.filter { !next.contains($0.key) }
   }
 
-  /// Those of some patterns that fit no partition of this node or of a remote that can be read.
+  /// The patterns that match no partition of this node or of a readable remote.
   package func idlePatternsAnywhere(_ patterns: [String]) throws(NodeError) -> [String] {
     var idle = try idlePatterns(patterns)
     for remote in mark.remotes where !idle.isEmpty {
@@ -92,7 +92,7 @@ extension Node {
     return idle
   }
 
-  /// The remotes that are there, each node once. One that cannot be locked is only read.
+  /// The reachable remotes, each node once. One that cannot be locked is opened for reading.
   private func reachablePeers() throws(NodeError) -> [Node] {
     var peers: [Node] = []
     for remote in mark.remotes {
@@ -107,12 +107,12 @@ extension Node {
         if error.isInUse { throw error }
       }
     }
-    // Two names of one directory would wait for each other's lock.
+    // Two names of one directory would deadlock on its lock.
     var logs: Set<LogID> = [mark.logID]
     return peers.filter { logs.insert($0.mark.logID).inserted }
   }
 
-  /// Locks these nodes, in an order in which no two processes wait for each other. A node that is only read is not locked.
+  /// Locks these nodes in an order that prevents deadlocks. Skips nodes opened for reading.
   private static func locked<Result>(
     _ nodes: ArraySlice<Node>, _ body: () throws(NodeError) -> Result
   ) throws(NodeError) -> Result {
@@ -153,10 +153,10 @@ extension Node {
     }
   }
 
-  /// Carries out a scope change that was decided. The writer lock must be held.
+  /// Executes a decided scope change. The caller holds the writer lock.
   func finishScopeChange() throws(NodeError) {
     guard let next = mark.pendingScope else { return }
-    // A damaged file cannot be rewritten without what is purged: the change waits for the repair.
+    // A corrupt file cannot be rewritten without some events. The change waits for the repair.
     guard mark.damage == nil else { return }
     let isPurged: (Partition) -> Bool = { !next.contains($0) }
     let knowledge = try reading { try $0.knowledge() }
@@ -165,11 +165,11 @@ extension Node {
     }
     if wroteThere { try beginOrigin(because: "a partition that this node wrote to is purged") }
     try Self.wrapping {
-      // The tables first: a purge of the log that was interrupted would leave them rows without events.
+      // Tables first: after an interrupted purge of the log, they would have rows without events.
       try tables.write { transaction throws(TablesError) in _ = try transaction.purge(isPurged) }
       try log.purge(isPurged)
       try tables.write { transaction throws(TablesError) in transaction.advance(to: log.token) }
-      // From when the change is not pending any more, nobody looks for rows of what was purged.
+      // Once the change is no longer pending, no process looks for leftover rows.
       try tables.sync()
     }
     mark.scope = next
@@ -179,7 +179,7 @@ extension Node {
 }
 
 extension Scope {
-  /// Patterns to add to a scope, and to remove from it.
+  /// The patterns to add to a scope and to remove from it.
   fileprivate struct Change {
     var added: [ScopePattern]
     var removed: [ScopePattern]

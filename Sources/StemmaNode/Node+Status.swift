@@ -4,16 +4,16 @@ import StemmaLog
 import StemmaReplication
 import StemmaTables
 
-/// The state of a node as `status` shows it.
+/// The state of a node in `status`.
 package struct NodeStatus: Sendable {
   package struct Peer: Sendable {
     package var name: String
     package var address: String
-    /// Events that the peer has and this node lacks, and the other way round, by partition; nil: unreachable.
+    /// Events that only the peer has, or only this node, by partition; nil: unreachable.
     package var lag: [(partition: String, behind: UInt64, ahead: UInt64)]?
     package var problem: String?
     package var lastExchange: LastExchange?
-    /// Whether it holds other events under an origin that both have.
+    /// Whether it holds different events under the same ids.
     package var isForked = false
 
     package var behind: UInt64 { (lag ?? []).reduce(0) { $0 + $1.behind } }
@@ -34,7 +34,7 @@ package struct NodeStatus: Sendable {
   package var json: JSON
   package var events: UInt64
   package var partitions: Int
-  /// Those with most events, in this order.
+  /// The partitions with the most events, in descending order.
   package var largestPartitions: [PartitionContents]
   package var files: Int
   package var logBytes: UInt64
@@ -43,35 +43,40 @@ package struct NodeStatus: Sendable {
   package var conflicts: UInt64
   package var peers: [Peer]
   package var notices: [String]
-  /// Whether `status --check` succeeds. It fails for recorded corruption, an unrecognized file, a duplicate
-  /// event id, a dangling reference, and a field with another type at a peer. It also fails for a forked peer,
-  /// and for a remote whose last exchange failed or left partitions out.
+  /// Whether `status --check` succeeds. It fails for recorded corruption, an unrecognized file, a
+  /// duplicate event id, a dangling reference or a field with another type at a peer. It also fails
+  /// for a forked peer, and for a remote whose last exchange failed or left partitions out.
   package var isSound: Bool
 }
 
 extension Node {
-  /// How many bytes the log has, and in how many files.
+  /// The size of the log in bytes, and the number of its files.
   package func logSize() throws(NodeError) -> (bytes: UInt64, files: Int) {
-    let files = try Self.wrapping { try log.filesThatAreThere() }
+    let files = try Self.wrapping { try log.files() }
     return (files.reduce(0) { $0 + $1.storedBytes }, files.count)
   }
 
-  /// How many partitions are listed.
+  /// The number of partitions listed.
   private static let listedPartitions = 5
 
-  /// How many files a notice names.
+  /// The number of files that a notice names.
   private static let straysInWords = 3
 
   package func status() throws(NodeError) -> NodeStatus {
-    let files = try Self.wrapping { try log.filesThatAreThere() }
+    let files = try Self.wrapping { try log.files() }
     let contents = try reading { try $0.partitions() }
     let (conflicts, dangling) = try countConflicts()
     var tableBytes: UInt64 = 0
-    for name in ["", "-wal"] where FileManager.default.fileExists(atPath: tablesPath + name) {
-      let attributes = try Self.wrapping {
-        try FileManager.default.attributesOfItem(atPath: tablesPath + name)
+    for name in ["", "-wal"] {
+      tableBytes += try Self.wrapping {
+        do {
+          let attributes = try FileManager.default.attributesOfItem(atPath: tablesPath + name)
+          return (attributes[.size] as? NSNumber)?.uint64Value ?? 0
+        } catch let error as CocoaError where [.fileNoSuchFile, .fileReadNoSuchFile].contains(error.code) {
+          // A rebuild replaces the files.
+          return 0
+        }
       }
-      tableBytes += (attributes[.size] as? NSNumber)?.uint64Value ?? 0
     }
     var notices = mark.sentences
     let records = contents.reduce(0) { $0 + $1.rows }
@@ -84,10 +89,17 @@ extension Node {
     }
     if log.isSealingHeldUp {
       notices.append(
-        "the journal grows and is not sealed as long as the log is damaged; `stemma verify` says what mends it"
-      )
+        "the journal grows and is not sealed as long as the log is damaged; `stemma verify` shows the repair")
     }
-    let unrecognized = log.outsiders.map(\.path.fileName)
+    let recorded = Set(mark.damage?.places.map(\.file) ?? [])
+    let unreadable = files.filter { $0.kind == .damaged && !recorded.contains($0.path.fileName) }
+    if !unreadable.isEmpty {
+      let names = unreadable.prefix(Self.straysInWords).map(\.path.fileName).joined(separator: ", ")
+      notices.append(
+        "\(counted(UInt64(unreadable.count), "file")) of log/ cannot be read: \(names); `stemma verify` lists what "
+          + "was lost")
+    }
+    let unrecognized = try Self.wrapping { try log.unrecognizedFiles() }
     if !unrecognized.isEmpty {
       let names = unrecognized.prefix(Self.straysInWords).joined(separator: ", ")
       notices.append(
@@ -101,7 +113,7 @@ extension Node {
           + "`stemma conflicts --kind dangling` lists \(dangling == 1 ? "it" : "them")")
     }
     let differing = mark.peerTypes.compactMap { $0.difference(from: schema) }
-    notices += mark.givenUp.map(\.sentence) + differing.map(\.sentence)
+    notices += differing.map(\.sentence)
     var clock = HybridClock()
     clock.observe(try reading { try $0.clock() })
     if let lag = clock.lag(wall: ports.clock.milliseconds()) {
@@ -121,7 +133,8 @@ extension Node {
     let logBytes = files.reduce(0) { $0 + $1.storedBytes }
     let peers = try mark.remotes.map { (remote) throws(NodeError) in try lag(behind: remote) }
     let isSound =
-      mark.damage == nil && unrecognized.isEmpty && dangling == 0 && differing.isEmpty && !hasDoubledNames
+      mark.damage == nil && unreadable.isEmpty && unrecognized.isEmpty && dangling == 0 && differing.isEmpty
+      && !hasDoubledNames
       && !peers.contains { $0.isForked || $0.lastExchange?.problem != nil }
     return NodeStatus(
       json: .object([
@@ -146,7 +159,7 @@ extension Node {
       records: records, conflicts: conflicts, peers: peers, notices: notices, isSound: isSound)
   }
 
-  /// How many conflicts wait for a decision, as `openConflicts` counts them, and how many references dangle.
+  /// The number of open conflicts, as in `openConflicts`, and of dangling references.
   private func countConflicts() throws(NodeError) -> (open: UInt64, dangling: UInt64) {
     var (open, dangling): (UInt64, UInt64) = (0, 0)
     try openConflicts(ConflictFilter()) { conflict in
@@ -155,7 +168,7 @@ extension Node {
     return (open, dangling)
   }
 
-  /// How many events that the tables have taken in the log has lost.
+  /// The number of lost events that the tables had applied.
   private func lostEvents() throws(NodeError) -> UInt64 {
     guard let damage = mark.damage else { return 0 }
     let held = try reading { try $0.knowledge() }
@@ -167,10 +180,10 @@ extension Node {
     }
   }
 
-  /// Compares knowledge with a peer's, within this node's scope.
+  /// Compares the version vector with a peer's, within both scopes.
   private func lag(behind remote: RemotePeer) throws(NodeError) -> NodeStatus.Peer {
     let own = try reading { try $0.knowledge() }
-    let theirs: Knowledge
+    let theirs: VersionVector
     let theirScope: Scope
     do throws(NodeError) {
       let peer = try Self.open(at: remote.address, options.ofPeer(writes: false))

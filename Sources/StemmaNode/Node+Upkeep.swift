@@ -8,9 +8,9 @@ import StemmaTables
 extension Node {
   // MARK: Rebuild
 
-  /// Builds the tables anew from the log; the old ones stay in place until the new ones are complete.
+  /// Rebuilds the tables from the log. The old ones stay until the new ones are complete.
   ///
-  /// - Throws: `.log(.damaged)` where the log is, and the tables stay: they may be all that tells of what it lost.
+  /// - Throws: `.log(.damaged)` if the log is corrupt. The tables stay: they may show what it lost.
   package func rebuild(progress: (UInt64, UInt64) -> Void) throws(NodeError) -> RebuildReport {
     try locked { () throws(NodeError) in
       try checkLogIsWhole()
@@ -21,22 +21,16 @@ extension Node {
     }
   }
 
-  /// Builds tables of the past, or of now, in another file. One that is there is replaced if it holds such tables, and lies
-  /// outside of the node.
+  /// Builds tables of a past moment or the present in another file. Replaces a file outside of a
+  /// node that holds such tables.
   ///
-  /// - Throws: `.occupied` if anything else is there, which stays as it is.
+  /// - Throws: `.occupied`, without any change, if something else exists at the path.
   package func rebuild(
     into path: String, upTo filter: RebuildFilter?, progress: (UInt64, UInt64) -> Void
   ) throws(NodeError) -> RebuildReport {
     try checkIsReplaceable(path)
-    do throws(NodeError) {
-      return try Self.rebuild(
-        path, schema: schema, log: log, ownOrigins: mark.origins, filter: filter ?? .all, progress: progress)
-    } catch {
-      // Streams may have holes until that is finished.
-      guard error.logDamage != nil, let sentence = mark.unfinishedGivingUp else { throw error }
-      throw .damaged(what: sentence)
-    }
+    return try Self.rebuild(
+      path, schema: schema, log: log, ownOrigins: mark.origins, filter: filter ?? .all, progress: progress)
   }
 
   private func checkIsReplaceable(_ path: String) throws(NodeError) {
@@ -50,7 +44,7 @@ extension Node {
     }
   }
 
-  /// Whether a file lies somewhere in this node's directory, or beside another node's mark.
+  /// Whether a file is inside this node's directory, or beside the metadata of any node.
   private func isInNode(_ path: String) -> Bool {
     let folder = Log.parent(of: path)
     guard !Self.isNode(at: folder), let inner = Self.resolved(folder), let outer = Self.resolved(directory)
@@ -58,7 +52,7 @@ extension Node {
     return (inner + "/").hasPrefix(outer == "/" ? outer : outer + "/")
   }
 
-  /// The path without symbolic links, `.` and `..`; nil if it leads nowhere.
+  /// The path without symbolic links, `.` and `..`; nil if it does not exist.
   private static func resolved(_ path: String) -> String? {
     guard let found = realpath(path, nil) else { return nil }
     defer { free(found) }
@@ -67,14 +61,14 @@ extension Node {
 
   // MARK: Verify
 
-  /// Checks every byte of the log; if that is whole, whether the tables are what it says. What is found to be
-  /// damaged is recorded in the node's mark, where that can be written; nothing else is: no tail is cut, no tables are
-  /// made, and a copy begins no origin.
+  /// Checks every byte of the log and, if that is complete, compares the tables with it. Records
+  /// corruption in the metadata, if it is writable. If recorded corruption is gone, removes the
+  /// record and rebuilds the tables. Otherwise cuts no tail, builds no tables and begins no origin.
   ///
-  /// Reads beside writers. What these replace meanwhile can look like damage: so whatever is found is looked at again
-  /// while nobody writes, before it is said or recorded.
+  /// Runs beside writers. Their changes can look like corruption, so every finding is checked again
+  /// under the writer lock before it is reported.
   ///
-  /// - Throws: `.log(.inUse)` if something was found and others went on writing.
+  /// - Throws: `.log(.inUse)` if there are findings and other processes keep writing.
   package static func verify(
     at directory: String, options: OpeningOptions
   ) throws(NodeError) -> VerificationReport {
@@ -90,35 +84,32 @@ extension Node {
     }
     return try wrapping {
       if finding.isWhole {
-        let isReadable = !finding.report.damage.contains { [.fork, .clone].contains($0.remedy) }
-        // A giving up that is unfinished forgets the damage when it is done.
-        if let mark = finding.report.mark, mark.damage != nil, mark.pendingGivingUp == nil, isReadable {
+        let isReadable = !finding.report.damage.contains { $0.remedy == .clone }
+        if finding.report.mark?.damage != nil, isReadable {
           try forgetDamage(in: directory, options)
         }
       } else {
-        let toll = try record(finding.damage, in: directory, options)
-        finding.report.losses = toll.missing
-        finding.report.rescuable = toll.rescuable
-        finding.report.isVague = toll.isVague
-        finding.report.unnoted = toll.unnoted
+        let losses = try record(finding.damage, in: directory, options)
+        finding.report.losses = RecordedDamage.losses(losses.ranges)
+        finding.report.isVague = losses.isVague
       }
       return finding.report
     }
   }
 
-  /// What `verify` saw.
+  /// The findings of one pass.
   private struct Finding {
     var report = VerificationReport()
     let log: Log
-    /// Of the log.
+    /// The corruption of the log.
     let damage: [Damage]
 
-    /// Whether the log has all of its events.
+    /// Whether the log holds all its events.
     var isWhole: Bool { log.isHarmless(damage) }
     var isGood: Bool { report.damage.isEmpty && report.mark?.damage == nil }
   }
 
-  /// Looks at everything, and changes nothing.
+  /// Reads everything and changes nothing.
   private static func look(at directory: String, _ options: OpeningOptions) throws(NodeError) -> Finding {
     let mark = try readMark(directory, options.ports)
     let schema = try readSchema(directory, options.ports)
@@ -127,31 +118,21 @@ extension Node {
         in: path(directory, logDirectoryName), id: mark.logID, fileSystem: options.ports.fileSystem,
         options: options.log(.readOnly))
       var finding = Finding(log: log, damage: try log.verify())
-      finding.report.damage = log.standIns.map { missing, other in
-        .init(file: missing, what: Explanations.missing(unless: other), remedy: .repair)
-      }
-      finding.report.damage += finding.damage.map { damage in
+      finding.report.damage = finding.damage.map { damage in
         let isHarmless = log.isHarmless([damage])
-        let isAnotherThing = isHarmless && damage.flaw.isNotAFile
         return .init(
           file: damage.path, offset: damage.offset, part: part(of: damage, options.ports),
-          what: damage.flaw.description
-            + (isAnotherThing ? "; the next write moves it aside, and makes the file anew" : ""),
-          remedy: !isHarmless ? .repair : isAnotherThing ? .rename : .none)
+          what: damage.flaw.description, remedy: isHarmless ? .none : .repair)
       }
-      let misnamed = try log.misnamedFiles()
-      finding.report.damage += log.outsiders.map { outsider in
+      finding.report.damage += try log.unrecognizedFiles().map { name in
         .init(
-          file: outsider.path, what: outsider.flaw.description,
-          remedy: misnamed.contains(outsider.path) ? .repair : .remove)
-      }
-      finding.report.damage += log.renamedJournals.map { journal in
-        .init(file: journal.path, what: journal.flaw.description, remedy: .rename)
+          file: path(directory, logDirectoryName) + "/" + name,
+          what: "the manifest does not list this file, so it is never read; move it away", remedy: .remove)
       }
       finding.report.damage += try markDamage(in: directory, mark, options.ports)
       finding.report.mark = mark
       finding.report.unconfirmed = log.unconfirmedEvents
-      let files = try log.filesThatAreThere()
+      let files = try log.files()
       finding.report.files = files.count
       guard finding.isWhole else {
         finding.report.events = try readableEvents(of: log)
@@ -159,40 +140,40 @@ extension Node {
       }
       finding.report.events = files.reduce(0) { $0 + $1.events }
       let isUnsettled = mark.isUnsettled
-      let streams: Knowledge
+      let streams: VersionVector
       do throws(LogError) { streams = try log.streams { !isUnsettled($0) } } catch {
         guard let flaw = error.damage?.flaw else { throw error }
         finding.report.damage +=
           flaw.isDoubled
-          ? try doubledDamage(in: log)
-          : try disorderDamage(in: log) { !isUnsettled($0) }
+          ? [.init(file: error.damage?.path ?? "", what: flaw.description, remedy: .clone)]
+          : try disorderDamage(in: log, PartitionFilter { !isUnsettled($0) })
         return finding
       }
-      // Nobody sees own events only.
+      // A partition with one origin cannot be out of order.
       let shared = Set(streams.partitions.filter { $0.value.count > 1 }.keys)
-      let disorder = shared.isEmpty ? [] : try disorderDamage(in: log) { shared.contains($0) }
+      let disorder = shared.isEmpty ? [] : try disorderDamage(in: log, PartitionFilter(named: shared))
       guard disorder.isEmpty else {
         finding.report.damage += disorder
         return finding
       }
-      // Whoever finishes what is unfinished makes these anew.
-      if mark.remakesTables { return finding }
+      // Completing the unfinished operation rebuilds the tables.
+      if mark.remakesTables || Self.isRepaired(mark, log) { return finding }
       let tables = path(directory, tablesFileName)
       do {
         try compareTables(tables, schema, log, options, &finding.report)
       } catch TablesError.needsRebuild(tables, let reason) {
-        // Noticed on opening, or only where the damage is read.
+        // Other reasons are detected on opening, corruption only when it is read.
         if case .damaged(let what) = reason {
           finding.report.damage.append(.init(file: tables, what: what, remedy: .rebuild))
         }
       } catch let error as TablesError where error.isDiskFull || error.isRefusalToOpen {
-        // Nothing to compare: who reads here makes tables in another place.
+        // There are no tables to compare: readers here build temporary ones.
       }
       return finding
     }
   }
 
-  /// What is wrong with the mark, or with its copy; one that is not there is made with the next change.
+  /// Corruption of the metadata or its copy. A missing copy is written with the next change.
   private static func markDamage(
     in directory: String, _ mark: NodeMark, _ ports: Ports
   ) throws(NodeError) -> [VerificationReport.Damage] {
@@ -216,10 +197,10 @@ extension Node {
     return [.init(file: file, what: "\(flaw); \(what)", remedy: .none)]
   }
 
-  /// How long `verify` waits for writers at least, in seconds: they let go of the lock between groups of commits.
+  /// The minimum wait of `verify` for the lock in seconds. Writers release it between groups.
   private static let patience: Double = 10
 
-  /// Keeps others from writing; nil where nobody can write.
+  /// Locks out writers; nil if the directory is not writable.
   private static func lockIfWritable(
     _ directory: String, _ options: OpeningOptions
   ) throws(NodeError) -> WriterLock? {
@@ -235,38 +216,38 @@ extension Node {
     }
   }
 
-  /// Records damage in the node's mark, and works out what it took. Where that cannot be written, or another process is
-  /// writing, nothing is recorded.
+  /// Determines the losses and records corruption in the node's metadata. If that is not writable
+  /// or in use, records nothing.
   private static func record(
     _ found: [Damage], in directory: String, _ options: OpeningOptions
-  ) throws(NodeError) -> DamageToll {
+  ) throws(NodeError) -> Losses {
     var reading = options
     reading.mode = .read
     reading.leavesFiles = true
     let node = try open(at: directory, reading)
     try node.recordIfWritable(found)
-    var toll = try node.toll(of: found)
-    toll.isVague = toll.isVague || node.mark.damage?.isVague == true
-    return toll
+    var losses = try node.losses(of: found)
+    losses.isVague = losses.isVague || node.mark.damage?.isVague == true
+    return losses
   }
 
-  /// The log is whole although damage of it is recorded: somebody put a file back. Takes the record away, and
-  /// makes the tables anew; where nothing can be written, the record stays.
+  /// Removes the record of corruption from a complete log, as after a file was restored, and
+  /// rebuilds the tables. If the node is not writable, the record stays.
   private static func forgetDamage(in directory: String, _ options: OpeningOptions) throws(NodeError) {
     _ = try ifWritable(directory, options) { node throws(NodeError) in
-      try node.finishRepair(wasVague: false, options.progress)
+      try node.finishRepair(options.progress)
       return ()
     }
   }
 
-  /// Changes a node, under its lock; nil if it cannot be written, or another process is writing.
+  /// Changes a node under its lock; nil if it is not writable or in use.
   private static func ifWritable<Result>(
     _ directory: String, _ options: OpeningOptions, _ body: (Node) throws(NodeError) -> Result?
   ) throws(NodeError) -> Result? {
     var writing = options
     writing.mode = .write
     writing.wait = 0
-    // Nothing is made here that would need one.
+    // No event is created here that would need a new origin.
     writing.delaysOrigin = true
     do throws(NodeError) {
       let node = try open(at: directory, writing)
@@ -277,7 +258,7 @@ extension Node {
     }
   }
 
-  /// Throws the damage of the log that is known.
+  /// Throws the known corruption of the log.
   func checkLogIsWhole() throws(NodeError) {
     if let damage = log.recovery.damage.first { throw .log(damage.error) }
     guard let place = mark.damage?.places.first else { return }
@@ -287,21 +268,24 @@ extension Node {
         .disagreement(place.what)))
   }
 
-  /// Compares the tables with fresh ones. Tables that are behind the log, or missing, are no damage: they catch
-  /// up. So do partitions that a change of scope takes away.
+  /// Compares the tables with fresh ones. Missing tables, or tables behind the log, are not
+  /// corrupt: they catch up. Partitions that a scope change purges are skipped.
   private static func compareTables(
     _ path: String, _ schema: Schema, _ log: Log, _ options: OpeningOptions,
     _ report: inout VerificationReport
   ) throws {
     let tables = try Tables.open(at: path, schema: schema, mode: .readOnly)
-    let (held, token) = try tables.read { reader throws(TablesError) in
-      (try reader.knowledge(), try reader.token())
+    let (held, applied) = try tables.read { reader throws(TablesError) in
+      (try reader.knowledge(), try reader.applied())
     }
+    let token = applied.token
     let isBehind = token != log.token
-    // Tables that have not followed yet, as after a process that died, show what the log held until then.
+    // Tables that are behind show an earlier end of the log.
     if isBehind {
+      // A crash may take unsynced events. The next command rebuilds such tables.
+      if try log.lacksOnlyUnsynced(applied) { return }
       try compareEnd(log, held, path, &report)
-      // Nor do those that have taken in what no watermark confirms any more.
+      // The same holds for tables with events that no watermark confirms.
       guard log.tornTail == nil, token != .start, token.position <= log.durableEnd, try log.matches(token)
       else { return }
     }
@@ -314,7 +298,7 @@ extension Node {
     let fresh = Self.tablesPath(in: folder.path)
     _ = try rebuild(
       fresh, schema: schema, log: log, ownOrigins: [],
-      filter: isBehind ? .position(lastPosition(before: token.position)) : .all, progress: options.progress)
+      filter: isBehind ? .position(Position(token.position.rawValue - 1)) : .all, progress: options.progress)
     let wanted = try Tables.openForReading(at: fresh, schema: schema)
       .read { reader throws(TablesError) in try reader.summary() }
     let isUnsettled = report.mark?.isUnsettled ?? { _ in false }
@@ -323,20 +307,15 @@ extension Node {
     }
   }
 
-  private static func lastPosition(before end: Position) -> Position {
-    end.index > 0
-      ? Position(file: end.file, index: end.index - 1) : Position(file: max(end.file, 1) - 1, index: .max)
-  }
-
-  /// Tables are never ahead of what was durable. Where they are, an older log stands in the place of theirs; or it ends with bytes
-  /// that are no frame, and those held the events: with a watermark that says nothing they look like a torn write.
+  /// Tables ahead of the durable log show that the log is an older copy, or that its end is
+  /// corrupt. With an empty watermark, a corrupt end looks like a torn write.
   private static func compareEnd(
-    _ log: Log, _ held: Knowledge, _ tables: String, _ report: inout VerificationReport
+    _ log: Log, _ held: VersionVector, _ tables: String, _ report: inout VerificationReport
   ) throws {
     let isUnsettled = report.mark?.isUnsettled ?? { _ in false }
     let lead = held.restricted { !isUnsettled($0) }
       .lag(against: try log.streams { !isUnsettled($0) }).reduce(0) { $0 + $1.ahead }
-    // What no watermark confirms is there, and is read when a writer has confirmed it.
+    // Unconfirmed events exist, and are read after a writer has confirmed them.
     guard lead > report.unconfirmed else { return }
     let lost = lead - report.unconfirmed
     guard let torn = log.tornTail else {
@@ -344,8 +323,9 @@ extension Node {
         .init(
           file: tables,
           what:
-            "they hold \(counted(lost, "event")) that the log does not have: an older one stands in its place, or its end was "
-            + "lost, and the next command forgets them: copy the node first, or pull them from a peer then",
+            "they hold \(counted(lost, "event")) that the log does not have: an older log replaced it, or "
+            + "its end was lost, and the next command forgets them: copy the node first, or pull them from a "
+            + "peer then",
           remedy: .pull))
     }
     report.damage.append(

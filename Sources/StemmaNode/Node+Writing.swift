@@ -4,28 +4,34 @@ import StemmaSchema
 import StemmaTables
 
 extension Node {
-  /// One commit that is asked for: who, why, and what it does.
+  /// One requested commit: its note and its body.
   package struct CommitRequest {
     package var note: CommitNote
-    /// Called once more if it, or that of another commit of its group, meets damage of the tables.
+    /// Whether the commit returns when it is written, and becomes durable with the next sync.
+    package var isRelaxed: Bool
+    /// Called again if any body of the group meets corruption of the tables.
     package var body: (WriteTransaction) throws(NodeError) -> Void
 
-    package init(_ note: CommitNote, _ body: @escaping (WriteTransaction) throws(NodeError) -> Void) {
+    package init(
+      _ note: CommitNote, isRelaxed: Bool = false,
+      _ body: @escaping (WriteTransaction) throws(NodeError) -> Void
+    ) {
       self.note = note
+      self.isRelaxed = isRelaxed
       self.body = body
     }
   }
 
   /// Makes one commit.
   ///
-  /// - Parameter body: called once more if the tables turn out to be damaged, when they are made anew.
-  /// - Returns: what `body` returned; the events are durable then, and the tables show them.
-  /// - Throws: what `body` threw, or why the commit could not be stored. Nothing of it is left then.
+  /// - Parameter body: called again if the tables are corrupt, after they are rebuilt.
+  /// - Returns: the result of `body`; the events are durable and visible in the tables.
+  /// - Throws: the error of `body`, or of storing the commit. Nothing of it is stored then.
   @discardableResult
   package func write<Result>(
     _ note: CommitNote = CommitNote(), _ body: (WriteTransaction) throws(NodeError) -> Result
   ) throws(NodeError) -> Result {
-    // `write` calls every body before it returns; the compiler cannot know.
+    // `write` calls every body before it returns, which the compiler cannot know.
     try withoutActuallyEscaping(body) { body throws(NodeError) in
       var result: Result?
       let outcomes = try write([
@@ -38,27 +44,28 @@ extension Node {
     }
   }
 
-  /// Makes several commits that share one sync. Each is all or nothing by itself: one that throws leaves the
-  /// others as they are.
+  /// Makes several commits that share one sync. Each is atomic by itself. If all are relaxed and
+  /// the log is complete, they wait for the next sync.
   ///
-  /// Where one of them meets damage of the tables, even if its body says nothing of it, all are taken back before anything is
-  /// appended, the tables are made anew, and every body is called once more. Whose body meets damage then is not made, and told so.
+  /// If a body meets corruption of the tables, even if it catches the error, the group is rolled
+  /// back. The tables are rebuilt, and every body runs again. A body that then meets corruption
+  /// fails.
   /// - Parameters:
-  ///   - joining: asked when all before are made, and before anything is stored, for requests that have come meanwhile and
-  ///     become part of the group; until there are none, or the group is large.
+  ///   - joining: returns requests that join the group, until there are none or the group is large.
+  ///     Called after all others are made and before anything is stored.
   ///   - takingBack: called before the bodies are called again.
-  /// - Returns: for each request, joined ones included, why it was not made, if it was not.
-  /// - Throws: if the group could not be stored; then none of it is there.
+  /// - Returns: the result of each request, including joined ones. A failure affects no other.
+  /// - Throws: if the group could not be stored; none of it is stored then.
   package func write(
     _ requests: [CommitRequest], joining: () -> [CommitRequest] = { [] }, takingBack: () -> Void = {}
   ) throws(NodeError) -> [Swift.Result<Void, NodeError>] {
-    try lockedForEvents { () throws(NodeError) in
+    try lockedForEvents(syncing: false) { () throws(NodeError) in
       var group = requests
       let outcomes: [Swift.Result<Void, NodeError>]
       do throws(NodeError) { outcomes = try store(&group, joining, endsAtDamage: true) } catch {
         guard case .tables(.needsRebuild) = error else { throw error }
         let told = mended(error)
-        // Those that need nothing of what cannot be mended are made.
+        // Requests that do not need the corrupt parts succeed.
         guard told.isOfRebuiltTables || group.count > 1 else { throw told }
         takingBack()
         outcomes = try store(&group, joining, endsAtDamage: false)
@@ -68,7 +75,7 @@ extension Node {
     }
   }
 
-  /// `endsAtDamage`: whether nothing is stored if a body meets damage of the tables, of which the error is then.
+  /// With `endsAtDamage`, throws and stores nothing if a body meets corruption of the tables.
   private func store(
     _ group: inout [CommitRequest], _ joining: () -> [CommitRequest], endsAtDamage: Bool
   ) throws(NodeError) -> [Swift.Result<Void, NodeError>] {
@@ -77,8 +84,8 @@ extension Node {
       try transact(&group, joining, endsAtDamage: endsAtDamage, &durable)
       applied = log.token
     } catch {
-      // Once the log has synced the events, the commit stands, and is shown by tables that are made from it; otherwise
-      // whoever comes next brings them up to it.
+      // After the log has synced the events, the commit is durable and rebuilt tables show it.
+      // Otherwise the next process refreshes them.
       guard durable != nil else { throw error }
       applied = nil
       if !mended(error).isOfRebuiltTables {
@@ -88,9 +95,8 @@ extension Node {
     return durable ?? []
   }
 
-  /// Lets `body` do what it wants to the tables, and takes everything back. A node that was opened for reading takes no
-  /// lock for that: the tables' own, for which it waits as long as for the other, keeps everybody apart, and the log is
-  /// not touched.
+  /// Runs `body` on the tables and rolls everything back. A node opened for reading takes only the
+  /// lock of the tables, with the same wait, because the log is not changed.
   package func rehearse(_ body: (WriteTransaction) throws(NodeError) -> Void) throws(NodeError) {
     guard options.mode == .read else {
       return try locked { () throws(NodeError) in try rehearse(in: tables, body) }
@@ -116,7 +122,7 @@ extension Node {
   private func rehearse(
     in tables: Tables, _ body: (WriteTransaction) throws(NodeError) -> Void
   ) throws(NodeError) {
-    /// Ends the transaction without a trace.
+    /// Rolls back the transaction.
     struct Rehearsed: Error {}
     do {
       try tables.write({ $0 as any Error }) { (transaction) throws(any Error) in
@@ -126,10 +132,10 @@ extension Node {
     } catch is Rehearsed {} catch { try Self.wrapping { throw error } }
   }
 
-  /// Commits of a group from which on no more join it.
+  /// The size from which no more commits join a group.
   private static let largeGroup = 256
 
-  /// `durable` gets the outcomes as soon as the events are synced.
+  /// Sets `durable` to the outcomes when the events are synced.
   private func transact(
     _ group: inout [CommitRequest], _ joining: () -> [CommitRequest], endsAtDamage: Bool,
     _ durable: inout [Swift.Result<Void, NodeError>]?
@@ -142,7 +148,7 @@ extension Node {
         let write = try begin(request.note, transaction)
         func make() throws(NodeError) {
           try request.body(write)
-          // What the body has hidden.
+          // Corruption that the body has caught.
           if let damage = write.tableDamage { throw .tables(damage) }
         }
         do throws(NodeError) {
@@ -154,7 +160,7 @@ extension Node {
         } catch {
           write.note(error)
           if endsAtDamage, let damage = write.tableDamage { throw .tables(damage) }
-          // A lone commit takes the transaction with it.
+          // A lone commit has no savepoint; its error ends the transaction.
           if group.count == 1 { throw error }
           outcomes.append(.failure(error))
         }
@@ -163,22 +169,40 @@ extension Node {
       if !commits.isEmpty { try beginDueOrigin() }
       do throws(LogError) { try log.append(commits, sharingFrames: true) } catch { throw .log(error) }
       let (token, highest) = (log.token, clock.highest)
+      if group.allSatisfy(\.isRelaxed), mark.damage == nil, log.recovery.damage.isEmpty {
+        let synced = log.syncedToken
+        durable = outcomes
+        isSynced = synced == token
+        transaction.advance(to: token, synced: synced)
+        do throws(TablesError) { return try transaction.keep(clock: highest) } catch { throw .tables(error) }
+      }
       let written = try sync(
         while: { () throws(TablesError) in
-          // SQLite commits only what the log has synced: until then this is a position that nobody reads.
+          // SQLite commits only after the log has synced, so this position is invisible until then.
           transaction.advance(to: token)
           try transaction.writeAhead(clock: highest)
         }, isWorthwhile: !commits.isEmpty)
       durable = outcomes
+      isSynced = true
       do throws(TablesError) { try written.get() } catch { throw .tables(error) }
     }
   }
 
-  /// Makes what was appended durable, and runs `body`, which must not touch the log, meanwhile. That is what is handed to
-  /// another thread, and not the sync, which so begins at once; if it ends before that thread has begun, this one runs `body`.
+  /// Syncs relaxed commits. A process calls this some time after them, and before it ends.
+  package func syncOrNote() {
+    if isSynced { return }
+    do throws(NodeError) { try locked { () throws(NodeError) in } } catch {
+      // The other writer syncs them first.
+      if error.isInUse { return }
+      notices.append("commits with relaxed durability were not synced: \(Explanations.text(of: error))")
+    }
+  }
+
+  /// Syncs the log while `body`, which must not touch the log, runs on another thread, so that the
+  /// sync begins at once. If that thread has not started when the sync ends, this one runs `body`.
   ///
-  /// - Returns: how `body` went: its error is none of the log.
-  /// - Throws: the error of the sync, whatever became of `body`.
+  /// - Returns: the outcome of `body`.
+  /// - Throws: the error of the sync, whatever the outcome of `body`.
   private func sync(
     while body: () throws(TablesError) -> Void, isWorthwhile: Bool
   ) throws(NodeError) -> Swift.Result<Void, TablesError> {
@@ -187,25 +211,27 @@ extension Node {
       return Swift.Result { () throws(TablesError) in try body() }
     }
     let (synced, outcome) = withoutActuallyEscaping(body) { body in
-      // What they change is touched by nobody else before `finish` has returned, which the compiler cannot see.
+      // No other code touches their captures until `take` returns, which the compiler cannot see.
       nonisolated(unsafe) let body = body
       nonisolated(unsafe) var outcome = Swift.Result<Void, TablesError>.success(())
-      let writing = DoneAhead { do throws(TablesError) { try body() } catch { outcome = .failure(error) } }
+      let writing = MadeAhead<Void> {
+        do throws(TablesError) { try body() } catch { outcome = .failure(error) }
+      }
       let synced = Swift.Result { () throws(LogError) in try log.sync() }
-      writing.finish()
+      writing.take()
       return (synced, outcome)
     }
     do throws(LogError) { try synced.get() } catch { throw .log(error) }
     return outcome
   }
 
-  /// Goes on from where a commit has left the clock.
+  /// Adopts the clock and generator states of a commit.
   func take(_ write: WriteTransaction) {
     clock = write.clock
     identifiers = write.identifiers
   }
 
-  /// `beforeReadingLog`: called before the log is read, if it has to be.
+  /// - Parameter beforeReadingLog: called before the log is read, if that is necessary.
   func begin(
     _ note: CommitNote, _ transaction: TablesTransaction, beforeReadingLog: @escaping () -> Void = {}
   ) throws(NodeError) -> WriteTransaction {
@@ -232,11 +258,11 @@ extension Node {
 
   // MARK: Sealing
 
-  /// Has a segment made of a large journal, on another thread, while commits go on in the next journal; the writer lock is held
-  /// to begin and to finish only, here or by whoever commits when it is made. Who commits faster than that waits once the
-  /// next journal is as large.
+  /// Builds a segment of a large journal on another thread while commits go to the next journal.
+  /// The lock is held only to begin and to finish, by the process that commits when the segment is
+  /// built. A faster writer waits when the next journal is as large.
   ///
-  /// Commits stand whether or not this succeeds; it is tried again after the next one.
+  /// Commits are valid even if this fails; it is tried again after the next one.
   private func continueSealingOrNote() {
     do throws(NodeError) {
       if let unfinished = sealing, unfinished.segment.isMade || log.isOpenJournalFull {
@@ -247,13 +273,13 @@ extension Node {
     } catch { noteSealing(error) }
   }
 
-  /// Whoever writes meanwhile seals what is to be sealed.
+  /// A concurrent writer seals the journal.
   private func noteSealing(_ error: NodeError) {
     if error.isInUse { return }
     notices.append("the journal could not be sealed: \(Explanations.text(of: error))")
   }
 
-  /// The writer lock must be held. Nothing is begun if somebody else is at it.
+  /// The caller holds the writer lock. Begins nothing if another process is sealing.
   private func beginSealing() throws(NodeError) {
     do throws(LogError) {
       guard let begun = try log.beginSealing() else { return }
@@ -266,15 +292,15 @@ extension Node {
     } catch { throw .log(error) }
   }
 
-  /// The writer lock must be held.
+  /// The caller holds the writer lock.
   private func finish(
     _ begun: Sealing, _ segment: Swift.Result<SealedSegment, LogError>
   ) throws(NodeError) {
     do throws(LogError) { try log.finish(begun, segment.get()) } catch { throw .log(error) }
   }
 
-  /// Makes segments of what is enough for them, also of what was begun, and returns when they are there; what a command does
-  /// before it ends. The writer lock is held to begin and to finish only.
+  /// Builds all due segments, including a started one, and waits for them. Commands run this before
+  /// they end. The writer lock is held only to begin and to finish.
   package func sealIfWanted() throws(NodeError) {
     guard options.mode == .write else { return }
     while log.wantsSealing || sealing != nil {
@@ -288,13 +314,13 @@ extension Node {
     }
   }
 
-  /// As `sealIfWanted`, behind what stands whether or not this succeeds.
+  /// As `sealIfWanted`, after commits that are valid even if this fails.
   package func sealOrNote() {
     do throws(NodeError) { try sealIfWanted() } catch { noteSealing(error) }
   }
 }
 
-/// A segment that is being made of a journal.
+/// A segment being built from a journal.
 struct UnfinishedSealing {
   let begun: Sealing
   let segment: MadeAhead<Swift.Result<SealedSegment, LogError>>

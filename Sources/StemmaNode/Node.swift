@@ -6,18 +6,18 @@ import StemmaReplication
 import StemmaSchema
 import StemmaTables
 
-/// A directory that holds a log, a schema and tables; the composition of all modules below.
+/// A directory with a log, a schema and tables; combines the modules below.
 ///
-/// Writing goes through `write`: it takes the writer lock for one group of commits, takes in what other
-/// processes appended since, lets the bodies make their changes inside of one SQLite transaction, appends
-/// their events to the log, syncs once, and only then commits the transaction. So the tables never run ahead of
-/// what is durable; if the process dies in between they catch up from the log.
+/// `write` takes the writer lock for one group of commits and refreshes log and tables. The bodies
+/// make their changes inside one SQLite transaction; their events are appended to the log and
+/// synced, and then the transaction commits. Tables are ahead of the durable log only after relaxed
+/// commits. After a crash they catch up from the log.
 ///
-/// An instance is used by one thread at a time; several instances and processes may share the directory.
+/// One thread at a time uses an instance. Several instances and processes may share the directory.
 package final class Node {
   package enum Mode: Sendable {
-    /// Takes no lock and changes nothing, except that tables that are behind the log catch up where the
-    /// directory can be written.
+    /// Changes nothing, except that it brings a node up to date as a writer does on opening, and
+    /// records corruption. Both require a writable directory, and take the lock.
     case read
     case write
   }
@@ -27,52 +27,56 @@ package final class Node {
   static let tablesFileName = "tables.sqlite"
   static let snapshotsFileName = "snapshots.sqlite"
   static let logDirectoryName = "log"
-  /// Longest `stemma.json` and `schema.graphql` that are read, in bytes.
+  /// The size limit in bytes for reading `stemma.json` and `schema.graphql`.
   static let metadataLimit = 64 << 20
 
   package let directory: String
   package internal(set) var mark: NodeMark
   package internal(set) var schema: Schema
   package internal(set) var schemaWarnings: [Diagnostic] = []
-  /// Rises when another process has changed the schema.
+  /// Incremented when another process has changed the schema.
   package private(set) var schemaChanges = 0
-  /// What a person should know about how opening went; one sentence each.
+  /// Warnings for people about the opening and later operations; one sentence each.
   package internal(set) var notices: [String] = []
 
   let options: OpeningOptions
-  /// Where the tables are, if not in the directory.
+  /// The directory of the tables, if it is not the node's.
   var temporary: TemporaryFolder?
   let log: Log
   var tables: Tables
   var clock = HybridClock()
   var identifiers = UUIDv7()
-  /// When the first of the series that follow each other began; and how much is in the last one, if it is not complete.
+  /// The start of consecutive series, and the size of the last one if it is incomplete.
   var seriesSince: UInt64?
   var openSeries: CommitSeries.Size?
-  /// The segment that is being made meanwhile, if one is.
+  /// The memory in bytes for the records of series before the tables follow.
+  var seriesMemory = TablesTransaction.ordinaryMemory
+  /// Not nil while the tables are behind the log because a series held changes back.
+  var heldBack: HeldBack?
+  /// The segment that is being built, if any.
   var sealing: UnfinishedSealing?
-  /// Called on another thread when that is about to be made, so that somebody sees to its end (`sealOrNote`) who may not commit
-  /// again for long: until then nobody else can seal.
+  /// Called on another thread when the segment is built. A process that may not commit again soon
+  /// then calls `sealOrNote`, because no other process can seal before.
   package var segmentIsMade: @Sendable () -> Void = {}
-  /// Whether the tables hold what this node held before the log was damaged.
+  /// Whether the tables hold what this node held before the log was corrupted.
   var tablesRemember = true
-  /// A giving up that another process had decided, and this one finished, until `giveUp` reports it.
-  var finishedGivingUp: GivenUp?
-  /// Whether a reader met damage after the node was opened, which its notices did not tell.
+  /// Whether a reader met corruption that the notices of opening do not include.
   var hasUntoldDamage = false
-  /// Whether the log was found to have no name of an event twice.
+  /// Whether the log was checked for duplicate event ids.
   private var hasPlainNames = false
-  /// The origin that this node writes as from its next event on; it is not begun before, so that what is refused leaves
-  /// the node as it was.
+  /// The origin for the next event of this node. It begins with that event, so that a refused write
+  /// leaves the node unchanged.
   var dueOrigin: Origin?
-  /// Up to where the tables are known to follow the log.
+  /// The end of the log to which the tables are known to be refreshed.
   var applied: LogToken?
-  /// The bytes of the node's own files as they were read last.
+  /// Whether all writes of this instance are synced, and the tables show that.
+  package internal(set) var isSynced = true
+  /// The bytes of the node's own files when they were last read.
   private var seen: (mark: [UInt8]?, schema: [UInt8]?) = (nil, nil)
-  /// Whether mark and schema are those of the files: nobody else has held the lock since they were read.
+  /// Whether metadata and schema are current: no other process has held the lock since.
   private var knowsOwnFiles = false
   private let holder = WriterLock.Holder(random: SystemRandomSource())
-  /// Whether a `locked` of this instance is under way, inside of which it cannot take the lock again.
+  /// Whether a `locked` of this instance is active. The lock is not reentrant.
   private(set) var isLocked = false
 
   init(
@@ -88,15 +92,15 @@ package final class Node {
 
   var ports: Ports { options.ports }
   static func path(_ directory: String, _ name: String) -> String { directory + "/" + name }
-  /// Where the tables of a node are.
+  /// The path of a node's tables.
   package static func tablesPath(in directory: String) -> String { path(directory, tablesFileName) }
   var tablesPath: String { Self.tablesPath(in: directory) }
-  /// The file of the tables that this instance reads, which are those of the past inside of `withTables(asOf:)`.
+  /// The file of the tables in use; inside `withTables(asOf:)`, those of the past.
   package var tablesFile: String { tables.path }
 
   package var description: EventDescription { EventDescription(schema: schema, mark: mark) }
 
-  /// Lets the errors of the modules below out as errors of the node.
+  /// Converts errors of the modules below to errors of the node.
   static func wrapping<Result>(_ body: () throws -> Result) throws(NodeError) -> Result {
     do { return try body() } catch let error as NodeError { throw error } catch let error as LogError {
       throw .log(error)
@@ -105,38 +109,39 @@ package final class Node {
     } catch let error as MutationError { throw .mutation(error) } catch let error as InspectionError {
       throw .inspection(error)
     } catch {
-      // Of Foundation's.
+      // An error of Foundation.
       throw .damaged(what: error.localizedDescription)
     }
   }
 
-  // MARK: The mark
+  // MARK: The metadata
 
   func saveMark() throws(NodeError) { try Self.save(mark, in: directory, ports) }
 
   static func save(_ mark: NodeMark, in directory: String, _ ports: Ports) throws(NodeError) {
     let bytes = try mark.encoded
     do throws(LogError) {
-      // The mark last: without it there is no node, and nothing is decided.
+      // The metadata comes last: without it, there is no node.
       for name in [NodeMark.copyName, NodeMark.fileName] {
         try ports.replace(path(directory, name), with: bytes, in: directory)
       }
     } catch { throw .log(error) }
   }
 
-  /// Takes the writer lock for as long as `body` runs, with what other processes did taken in.
+  /// Runs `body` with the writer lock, after it applies changes of other processes.
   func locked<Result>(_ body: () throws(NodeError) -> Result) throws(NodeError) -> Result {
     try locked(readingAlways: true) { _ throws(NodeError) in try body() }
   }
 
-  /// As `locked`, but reads the log, the metadata and the schema only if another process held the lock since this instance
-  /// held it last; `body` gets whether that is so. For the many batches of a transfer, whose rows follow at its end.
+  /// As `locked`, but reads log, metadata and schema only if another process has held the lock
+  /// since. `body` receives whether it has. For transfers, which refresh the tables at their end.
   func lockedForAdoption<Result>(_ body: (Bool) throws(NodeError) -> Result) throws(NodeError) -> Result {
     try locked(readingAlways: false, body)
   }
 
+  /// With `syncing`, first syncs relaxed commits, as all operations except commits require.
   private func locked<Result>(
-    readingAlways: Bool, _ body: (Bool) throws(NodeError) -> Result
+    readingAlways: Bool, syncing: Bool = true, _ body: (Bool) throws(NodeError) -> Result
   ) throws(NodeError) -> Result {
     let lock = try takeLock()
     isLocked = true
@@ -148,36 +153,56 @@ package final class Node {
       let isShared = !knowsOwnFiles
       if isShared {
         try takeIn()
-        // Before anything reads them.
+        // Before any access to them.
         if tables.isReplaced { try reopenTables() }
       }
       if isShared || readingAlways {
-        // What another process decided and died over.
-        try finishGivingUp(options.progress)
+        // Finish operations that a crashed process left pending.
         try finishFork(options.progress)
         try catchUp()
         try finishScopeChange()
       }
+      if syncing { try sync() }
       return try body(isShared)
     } catch {
-      // What was changed in memory may not have come to be in the files.
+      // Changes in memory may not have reached the files.
       knowsOwnFiles = false
       seen.mark = nil
       throw mended(error)
     }
   }
 
-  /// As `locked`, for those who make events: where names of events are there twice, nobody could tell any more which of
-  /// the two a new one has seen.
-  func lockedForEvents<Result>(_ body: () throws(NodeError) -> Result) throws(NodeError) -> Result {
-    try locked { () throws(NodeError) in
+  /// As `locked`, for operations that create events. With a duplicate event id in the log, it would
+  /// be unknown which of the two events a new one has seen.
+  func lockedForEvents<Result>(
+    syncing: Bool = true, _ body: () throws(NodeError) -> Result
+  ) throws(NodeError) -> Result {
+    try locked(readingAlways: true, syncing: syncing) { _ throws(NodeError) in
       if !hasPlainNames { try checkNames() }
       hasPlainNames = true
       return try body()
     }
   }
 
-  /// Takes the writer lock, and nothing in.
+  /// Syncs relaxed commits. The caller holds the writer lock.
+  private func syncLog() throws(NodeError) {
+    if isSynced { return }
+    do throws(LogError) { try log.sync() } catch { throw .log(error) }
+  }
+
+  /// As `syncLog`, and records the synced position in the tables.
+  private func sync() throws(NodeError) {
+    if isSynced { return }
+    try syncLog()
+    let token = log.token
+    // Tables that are behind record it when they follow.
+    if applied == token {
+      try tables.write(NodeError.tables) { transaction throws(NodeError) in transaction.advance(to: token) }
+    }
+    isSynced = true
+  }
+
+  /// Takes the writer lock without reading anything.
   func takeLock() throws(NodeError) -> WriterLock {
     do throws(LogError) {
       let lock = try WriterLock(
@@ -188,13 +213,13 @@ package final class Node {
     } catch { throw .log(error) }
   }
 
-  /// Takes in what other processes changed of the node's own files. The writer lock must be held. Both are small,
-  /// and seldom change: comparing their bytes costs far less than parsing them again.
+  /// Reads the node's own files if they changed. The caller holds the writer lock. Both are small
+  /// and seldom change, so comparing bytes is far cheaper than parsing.
   private func takeIn() throws(NodeError) {
     let markBytes = try Self.bytes(of: NodeMark.fileName, in: directory, ports)
     if markBytes != seen.mark {
       mark = try Self.mark(markBytes, directory, ports)
-      // Another process may have begun one.
+      // Another process may have begun a new origin.
       if log.recovery.watermarkIdentity == mark.watermark { dueOrigin = nil }
     }
     let schemaBytes = try Self.bytes(of: Self.schemaFileName, in: directory, ports)
@@ -219,18 +244,18 @@ package final class Node {
   }
 
   /// Begins a new origin, durable before its first event.
-  func beginOrigin(because reason: String) throws(NodeError) {
-    try begin(Origin(ports.newID()))
+  func beginOrigin(because reason: String, _ origin: Origin? = nil) throws(NodeError) {
+    try begin(origin ?? Origin(ports.newID()))
     notices.append("\(reason): this node now writes as a new origin, \(mark.origin)")
   }
 
-  /// Begins the origin that is due, if one is. The writer lock must be held.
+  /// Begins the due origin, if any. The caller holds the writer lock.
   func beginDueOrigin() throws(NodeError) { if let dueOrigin { try begin(dueOrigin) } }
 
   private func begin(_ origin: Origin) throws(NodeError) {
     mark.origins.append(origin)
     if let identity = log.recovery.watermarkIdentity { mark.watermark = identity }
-    mark.keptTails = log.recovery.keptTails
+    mark.cutCount = log.recovery.cutCount
     try saveMark()
     dueOrigin = nil
   }
@@ -242,10 +267,10 @@ package final class Node {
     tables = try Self.openTables(directory, schema, log, mark, options).tables
   }
 
-  /// How tables came to be open.
+  /// The result of opening the tables.
   enum TablesOpening { case asTheyWere, rebuilt(RebuildReason), rebuiltAround(Damage) }
 
-  /// Opens the tables of a node, made anew from the log where they cannot be used. The writer lock must be held.
+  /// Opens the tables of a node; rebuilds unusable ones. The caller holds the writer lock.
   static func openTables(
     _ directory: String, _ schema: Schema, _ log: Log, _ mark: NodeMark, _ options: OpeningOptions
   ) throws(NodeError) -> (tables: Tables, how: TablesOpening) {
@@ -253,17 +278,12 @@ package final class Node {
     Tables.removeUnfinished(at: path)
     return try wrapping {
       do {
+        let isSmall = !log.hasSegments && log.recovery.damage.isEmpty
+        guard isSmall || FileManager.default.fileExists(atPath: path) else {
+          throw TablesError.needsRebuild(path: path, .missing)
+        }
         let wait = max(options.wait, Tables.busyLimit)
-        let tables = try Tables.open(at: path, schema: schema, mode: .readWrite, wait: wait)
-        let token = try tables.read { reader throws(TablesError) in try reader.token() }
-        let isFar = log.end.file > 1 || !log.recovery.damage.isEmpty
-        if token != .start || !isFar { return (tables, .asTheyWere) }
-        // A log that lost all of its beginning stands at the start too: then the tables are what remembers it.
-        let held = try tables.read { reader throws(TablesError) in try reader.knowledge() }
-        if !held.partitions.isEmpty { return (tables, .asTheyWere) }
-        // Tables that were lost, and just made anew, empty.
-        try tables.close()
-        throw TablesError.needsRebuild(path: path, .missing)
+        return (try Tables.open(at: path, schema: schema, mode: .readWrite, wait: wait), .asTheyWere)
       } catch TablesError.needsRebuild(_, let reason) {
         var how = TablesOpening.rebuilt(reason)
         do throws(NodeError) {
@@ -281,16 +301,26 @@ package final class Node {
     }
   }
 
-  /// Brings the tables to the end of the log. The writer lock must be held.
+  /// Refreshes the tables to the end of the log. The caller holds the writer lock.
   ///
-  /// Damage that is met on the way is recorded, and the tables follow around it: the partitions that lost events
-  /// stay what they are, and never lose rows.
+  /// Records corruption that it meets and continues around it: partitions that lost events stay as
+  /// they are and lose no rows.
   func catchUp() throws(NodeError) {
     let isRefreshed: Bool
     do { isRefreshed = try log.refresh() } catch { throw .log(error) }
+    if heldBack != nil {
+      let isKept: Bool
+      do { isKept = try tables.holdsBack(isOvertaken: isRefreshed) } catch { throw .tables(error) }
+      if isKept { return }
+      // Another process has refreshed the tables before its write, or they are refreshed below.
+      heldBack = nil
+      applied = nil
+    }
     let isReplaced = tables.isReplaced
     if !isRefreshed, !isReplaced, applied == log.token { return }
     if isReplaced { try reopenTables() }
+    // Tables are built from the durable log.
+    try syncLog()
     try recordDamage(log.recovery.damage)
     if mark.damage == nil {
       do throws(NodeError) {
@@ -303,7 +333,7 @@ package final class Node {
     try Self.wrapping { try followAroundDamage() }
   }
 
-  /// Tables in which damage is met are made anew.
+  /// Refreshes the tables, and rebuilds corrupt ones.
   private func follow() throws {
     do { try followByEvents() } catch TablesError.needsRebuild(_, let reason) {
       try remakeTables()
@@ -313,14 +343,16 @@ package final class Node {
   }
 
   private func followByEvents() throws {
-    let token = try tables.read { reader throws(TablesError) in try reader.token() }
+    let applied = try tables.read { reader throws(TablesError) in try reader.applied() }
+    let token = applied.token
     let end = log.token
-    if token != end {
-      let isFar =
-        try token == .start && (end.position.file > 1 || log.files().contains { $0.kind == .segment })
+    if token == end {
+      if applied.synced != end { try tables.write { $0.advance(to: end) } }
+    } else {
+      let isFar = try isFarBehind(token)
       let fits = try log.matches(token)
       if isFar || !fits {
-        if !fits { try noteSetBackLog() }
+        if !fits { try noteSetBackLog(applied) }
         try remakeTables()
       } else {
         var reader = log.events(from: token.position)
@@ -334,12 +366,29 @@ package final class Node {
     try finishFollowing(end)
   }
 
-  /// Says what the tables had taken in, and the log does not have: an older one stands in its place, or its end is gone without a
-  /// trace. What this node wrote there may be known to others, so that its numbers must not be used again. The writer lock
-  /// must be held.
-  private func noteSetBackLog() throws(NodeError) {
+  /// Whether a rebuild is cheaper than applying the missing events.
+  private func isFarBehind(_ token: LogToken) throws(LogError) -> Bool {
+    let files = try log.files()
+    if token == .start, files.contains(where: { $0.kind == .segment }) { return true }
+    var (all, missing): (UInt64, UInt64) = (0, 0)
+    for file in files {
+      all += file.events
+      if file.positions.upperBound > token.position {
+        missing += file.events - min(file.events, token.position.distance(from: file.positions.lowerBound))
+      }
+    }
+    return missing > Self.fewEvents && missing * Self.costOfApplying > all
+  }
+
+  /// The number of events that are always applied, and the cost of one relative to a rebuild.
+  private static let (fewEvents, costOfApplying): (UInt64, UInt64) = (4096, 4)
+
+  /// Reports events that the tables applied and the log lacks: it is an older copy, or its end was
+  /// lost. Peers may have such events of this node, so it begins a new origin to avoid duplicate
+  /// ids. A crash that took only unsynced events needs none. The caller holds the writer lock.
+  private func noteSetBackLog(_ applied: AppliedPosition) throws(NodeError) {
     let isUnsettled = mark.isUnsettled
-    let (held, found) = try Self.wrapping { () throws -> (Knowledge, Knowledge) in
+    let (held, found) = try Self.wrapping { () throws -> (VersionVector, VersionVector) in
       (
         try reading { try $0.knowledge() }.restricted { !isUnsettled($0) },
         try log.streams { !isUnsettled($0) }
@@ -347,20 +396,25 @@ package final class Node {
     }
     let lags = held.lag(against: found)
     let gone = lags.reduce(0) { $0 + $1.ahead }
-    guard gone > 0 || lags.contains(where: { !$0.forked.isEmpty }) else { return }
+    let isForked = lags.contains { !$0.forked.isEmpty }
+    guard gone > 0 || isForked else { return }
+    if !isForked, try Self.wrapping({ try log.lacksOnlyUnsynced(applied) }) {
+      return notices.append(
+        "a crash took \(counted(gone, "event")) of commits with relaxed durability that were not synced yet")
+    }
     let what =
       gone > 0
-      ? "lacks \(counted(gone, "event")) that the tables had taken in"
+      ? "lacks \(counted(gone, "event")) that the tables had applied"
       : "is not the one that the tables follow"
     notices.append(
-      "the log \(what): an older one stands in its place, or its end was lost; whoever has more of it sends that with "
-        + "the next pull")
+      "the log \(what): an older log replaced it, or its end was lost; the next pull fetches "
+        + "what its peers have of it")
     guard dueOrigin == nil, held.partitions.values.contains(where: { $0[mark.origin] != nil }) else { return }
     try beginOrigin(because: "the log was set back")
   }
 
-  /// Makes the tables anew if this error says that they are damaged, and the log is whole. The writer lock must be
-  /// held, and nobody use the tables.
+  /// Rebuilds the tables if this error reports their corruption and the log is complete. The caller
+  /// holds the writer lock and does not use the tables.
   ///
   /// - Returns: the error to throw.
   func mended(_ error: NodeError) -> NodeError {
@@ -368,7 +422,7 @@ package final class Node {
       return error
     }
     do throws(NodeError) { try remakeTables() } catch {
-      // What keeps the tables from being made is told by the command that the error names.
+      // The command that the error names reports why the rebuild fails.
       return .tables(.needsRebuild(path: tablesPath, reason))
     }
     applied = nil
@@ -376,12 +430,13 @@ package final class Node {
     return .tables(.rebuilt(path: tablesPath, reason))
   }
 
-  /// Warns of what was wrong with tables that were made anew.
+  /// Warns that the tables were rebuilt, and why.
   func noteRebuild(because reason: RebuildReason) {
     notices.append("the tables were rebuilt from the log (\(Explanations.text(of: reason)))")
   }
 
   private func remakeTables() throws(NodeError) {
+    try syncLog()
     do throws(NodeError) {
       _ = try Self.rebuild(
         tablesPath, schema: schema, log: log, ownOrigins: mark.origins, progress: options.progress)
@@ -398,8 +453,8 @@ package final class Node {
     applied = end
   }
 
-  /// Applies events to the tables in one transaction. `isWanted` sees each event with how far its stream was
-  /// applied.
+  /// Applies events to the tables in one transaction. `isWanted` receives each event and the last
+  /// applied sequence of its stream.
   func apply(
     upTo end: LogToken, isWanted: (Event, Sequence) -> Bool = { _, _ in true },
     next: () throws -> StoredEvent?
@@ -411,7 +466,7 @@ package final class Node {
         let head = try transaction.head(event.partition, event.dot.origin)
         guard isWanted(event, head.sequence) else { continue }
         try transaction.apply(event)
-        // A time in an own event was given by this node's clock, which its writer kept, or imported.
+        // The writer has kept its clock for own events, or their times are imported.
         if !mark.origins.contains(event.dot.origin) { seen.observe(event.timestamp) }
       }
       try transaction.keep(clock: seen.highest)
@@ -419,7 +474,7 @@ package final class Node {
     }
   }
 
-  /// Makes tables from the log in the place of `path`. The writer lock must be held if it is the node's own.
+  /// Builds tables at `path` from the log. For the node's own, the caller holds the writer lock.
   static func rebuild(
     _ path: String, schema: Schema, log: Log, ownOrigins: [Origin], filter: RebuildFilter = .all,
     progress: (UInt64, UInt64) -> Void
@@ -441,9 +496,18 @@ package final class Node {
   }
 }
 
-/// What a rebuild made.
+extension Log {
+  /// Whether tables are ahead of this log only by unsynced events, as after a crash that follows
+  /// relaxed commits. These events never left the node.
+  func lacksOnlyUnsynced(_ applied: AppliedPosition) throws(LogError) -> Bool {
+    guard applied.synced != applied.token, try !matches(applied.token) else { return false }
+    return try matches(applied.synced)
+  }
+}
+
+/// The result of a rebuild.
 package struct RebuildReport: Sendable {
-  /// Those that the tables show; with a moment of the past fewer than the log has.
+  /// Events that the tables show; for a moment of the past, fewer than in the log.
   package var events: UInt64
   package var records: UInt64
 }

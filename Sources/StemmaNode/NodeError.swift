@@ -5,31 +5,31 @@ import StemmaReplication
 import StemmaSchema
 import StemmaTables
 
-/// What can go wrong with a node. Rendered for people in one place, the tool's `Explanation`.
+/// The errors of a node. `Explanations` converts them to text for people.
 package enum NodeError: Error {
-  /// No directory from here upwards holds a node.
+  /// No directory from here upwards is a node.
   case noNode(path: String)
-  /// `source`: that a clone was to be made of.
+  /// - Parameter source: the source of an attempted clone.
   case alreadyANode(path: String, source: String? = nil)
-  /// A clone that did not come to its end has made this node. `source`: nil if its remote was removed. No reason: it was
-  /// begun earlier, and another one is asked for.
+  /// An unfinished clone made this node. `source` is nil if its remote was removed. Without a
+  /// reason, the clone began earlier and differs from the requested one.
   indirect case unfinishedClone(path: String, source: String?, NodeError?)
-  /// There is a log that was written to, and no mark beside it: somebody took the mark away.
+  /// A log with events, without node metadata: it was removed.
   case logWithoutMark(path: String)
-  /// A directory has all of a node but its mark. `hasCopy`: that is there.
+  /// A directory has everything of a node except the metadata. `hasCopy`: whether its copy exists.
   case lostMark(path: String, hasCopy: Bool)
-  /// The directory is not there that a node is to be made in.
+  /// The parent directory of the new node does not exist.
   case noParent(path: String)
-  /// What has the name of a file that is to be made, and is not to be replaced by it. `what`: why not.
+  /// The path of a new file is in use and must not be replaced, because it `what`.
   case occupied(path: String, what: String)
-  /// No folder for temporary files can be made there.
+  /// No temporary directory can be created there.
   case noTemporaryPlace(path: String, LogError)
   case cannotRead(path: String, errno: Int32)
-  /// `stemma.json` is not what this version writes.
+  /// `stemma.json` is not in the form that this version writes.
   case badMark(path: String, what: String)
-  /// The node's `schema.graphql` is not there, or empty.
+  /// The node's `schema.graphql` is missing or empty.
   case noSchema(path: String)
-  /// It is there, and is none: what is wrong with it first, and where.
+  /// The schema is invalid; `what` is the first error and its place.
   case badSchema(path: String, what: String)
   case newerFormat(path: String, found: Int, supported: Int)
 
@@ -43,29 +43,29 @@ package enum NodeError: Error {
 
   case lineTooLong(source: String, line: Int, limit: Int)
   case malformedInput(source: String, what: String)
-  /// A line of an import that could not be taken. `resume` is the line to go on with, nil where it was only tried;
-  /// `earlier`: through which line an earlier import of the same source is durable, if that is where to go on.
+  /// An import refused a line. The line to continue with is `resume`; nil after a trial. If an
+  /// earlier import of the source determines it, `earlier` is the last durable line of that import.
   indirect case importLine(source: String, line: Int, NodeError, resume: Int?, earlier: Int?)
-  /// No line is at fault. All before the line `resume` is durable, and perhaps some of what comes from there.
+  /// No line is at fault. All lines before `resume` are durable, and perhaps some after it.
   indirect case importEnded(source: String, NodeError, resume: Int)
 
   case unknownRemote(String, known: [String])
   case notAPeer(path: String, reason: String)
   case noRemotes
-  /// Another process changed the node's scope during an exchange. What was adopted before stays.
+  /// Another process changed the node's scope during an exchange. Adopted events stay.
   case scopeChanged(node: String)
   case unacknowledged(partition: String, events: UInt64)
   case damaged(what: String)
-  /// All that can be read was given; this is what damage of the log took of it.
+  /// Everything readable was returned; these events are lost or hidden by corruption.
   case missing(MissingEvents)
-  /// The partition lost events to damage of the log, so that nothing can be added to its records.
+  /// The partition lost events to corruption, so its records are read-only.
   case damagedPartition(String)
-  /// Two events of the node's log have one name: nothing is written to it, or exchanged with it, before that is mended.
+  /// The log has a duplicate event id. Until it is repaired, the node refuses writes and exchanges.
   case doubledNames(node: String, path: String, partition: String, event: String)
-  /// The body of a write threw an error of its own.
+  /// The body of a write threw its own error.
   case abandoned
 
-  /// The damage of the log that this error is about.
+  /// The corruption of the log that this error reports.
   var logDamage: Damage? {
     if case .log(let error) = self { error.damage } else { nil }
   }
@@ -73,10 +73,10 @@ package enum NodeError: Error {
   /// Whether another process holds the writer lock.
   var isInUse: Bool { if case .log(.inUse) = self { true } else { false } }
 
-  /// Whether the tables were damaged, and have been made anew.
+  /// Whether the tables were corrupt and have been rebuilt.
   var isOfRebuiltTables: Bool { if case .tables(.rebuilt) = self { true } else { false } }
 
-  /// Whether there was no room for what was to be written.
+  /// Whether the disk was full.
   var isDiskFull: Bool {
     switch self {
     case .log(.system(_, _, let code)), .tables(.io(_, _, let code)): [ENOSPC, EDQUOT].contains(code)
@@ -85,7 +85,7 @@ package enum NodeError: Error {
     }
   }
 
-  /// Whether the operating system did not let something be written: it is not permitted, or there is no room.
+  /// Whether the operating system refused a write, for lack of permission or space.
   var isRefusalToWrite: Bool {
     switch self {
     case .log(.system(_, _, let code)), .tables(.io(_, _, let code)):

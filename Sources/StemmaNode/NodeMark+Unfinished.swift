@@ -1,63 +1,36 @@
 import StemmaEvents
 
-// A change of scope, the mending of a fork and a giving up are decided durably in the mark, and carried out then. Where a
-// process dies over one, whoever takes the writer lock next finishes it. Until then what it covers is on its way: events may
-// be gone from some files and not from others, or be there under two names, and the tables need not follow them. That is no
-// damage.
+// A scope change or fork repair is recorded durably in the node metadata before it is executed. If
+// the process crashes, the next process that takes the writer lock completes it. Until then, events
+// may exist under two ids, and the tables need not match them. That is not corruption.
 
 extension NodeMark {
-  /// Whether something was decided that whoever writes next must carry out.
-  var isUnfinished: Bool { pendingScope != nil || pendingFork != nil || pendingGivingUp != nil }
+  /// Whether a recorded operation must be completed by the next writer.
+  var isUnfinished: Bool { pendingScope != nil || pendingFork != nil }
 
-  /// Whether finishing it makes the tables anew.
-  var remakesTables: Bool { pendingFork != nil || pendingGivingUp != nil }
+  /// Whether completing it rebuilds the tables.
+  var remakesTables: Bool { pendingFork != nil }
 
-  /// Whether what is unfinished covers a partition.
+  /// Whether an unfinished operation concerns a partition.
   var isUnsettled: @Sendable (Partition) -> Bool {
-    let rewritten =
-      (pendingFork?.branches ?? []).map(\.partition) + (pendingGivingUp?.cut ?? []).map(\.partition)
-    let partitions = Set(rewritten.map { Partition($0) })
+    let partitions = Set((pendingFork?.branches ?? []).map { Partition($0.partition) })
     return { [pendingScope] in pendingScope?.contains($0) == false || partitions.contains($0) }
   }
 
-  /// Whether finishing a giving up gives up all of these losses, so that nothing else has to be decided.
-  func givesUp(_ losses: [RecordedDamage.Loss]) -> Bool {
-    guard let pending = pendingGivingUp else { return false }
-    // What is to be given up is decided once more then.
-    guard pending.isWritten else { return true }
-    return losses.allSatisfy { loss in
-      pending.cut.contains {
-        $0.partition == loss.partition && Origin($0.origin).description == loss.origin && $0.from <= loss.from
-      }
-    }
-  }
+  /// Warnings for readers: corruption and unfinished operations.
+  package var sentences: [String] { (damage?.sentences ?? []) + unfinishedSentences }
 
-  /// What a person should know who reads: what is damaged, unless that is being given up, and what is unfinished.
-  package var sentences: [String] {
-    let damage = damage.map { givesUp($0.losses) ? [] : $0.sentences } ?? []
-    return damage + unfinishedSentences
-  }
-
-  /// One sentence for each decision that is unfinished.
+  /// One sentence for each unfinished operation.
   package var unfinishedSentences: [String] {
     var sentences: [String] = []
     let end =
-      damage == nil || pendingGivingUp != nil
+      damage == nil
       ? "is unfinished; the next write finishes it" : "is unfinished, and waits for the repair of the log"
     if let pendingScope {
       let patterns = pendingScope.patterns.isEmpty ? "nothing" : pendingScope.patterns.joined(separator: " ")
       sentences.append("a change of scope to \(patterns) \(end)")
     }
-    if pendingFork != nil { sentences.append("the mending of a fork \(end)") }
-    return sentences + [unfinishedGivingUp].compactMap(\.self)
-  }
-
-  var unfinishedGivingUp: String? {
-    guard let record = pendingGivingUp?.record else { return nil }
-    let what = record.events == 0 ? "what damaged files held besides" : record.lostEvents
-    return "giving up \(what), which was decided on \(record.day), is unfinished; "
-      + (givesUp(damage?.losses ?? [])
-        ? "the next write, or `stemma repair --give-up`, finishes it"
-        : "more was lost since, and `stemma repair --give-up` gives up that too")
+    if pendingFork != nil { sentences.append("the repair of a fork \(end)") }
+    return sentences
   }
 }

@@ -4,66 +4,62 @@ import StemmaLog
 import StemmaReplication
 import StemmaSchema
 
-/// `stemma.json`: what makes a directory a node, and what a node knows about itself beside its log.
+/// `stemma.json`, the metadata of a node: identity, scope, remotes and unfinished operations.
 ///
-/// Small, read and written whole, replaced atomically and durably, and written once more beside itself before. Its second line
-/// has a checksum of all others; one without it, as older versions wrote them or a person has made, is taken as it is.
+/// It is small, written whole, atomically and durably, after a copy beside it. The second line is a
+/// checksum of all other lines. A file without one, by hand or an older version, is accepted.
 package struct NodeMark: Sendable, Equatable {
-  /// The version of the node directory's layout that this code writes; older ones are read, newer refused.
+  /// The layout version of the node directory. Older ones are read, newer ones refused.
   package static let format = 1
   package static let fileName = "stemma.json"
-  /// Read where the other one is not what was written.
+  /// Read if the original is corrupt.
   package static let copyName = "stemma.json.copy"
 
   package var logID: LogID
   package var name: String
-  /// All that this node has written under; the last is the current one.
+  /// The origins of this node; the last is the current one.
   package var origins: [Origin]
-  /// Names of other nodes' origins, as far as they were told.
+  /// Known names of other nodes' origins.
   package var names: [Origin: String] = [:]
-  /// The identity of `log/watermark` when the current origin began; a copy of the directory has another.
+  /// The identity of `log/watermark` when the current origin began. A copied directory has another.
   package var watermark: FileIdentity
-  /// Torn tails that are kept beside the log and that the current origin knows of.
-  package var keptTails: [String] = []
+  /// The number of torn tails cut from the log before the current origin began.
+  package var cutCount: UInt32 = 0
   package var scope: Scope
-  /// A scope change that was decided but perhaps not carried out to its end.
+  /// A decided scope change that may be incomplete.
   package var pendingScope: Scope?
-  /// The mending of a fork, likewise.
+  /// A decided fork repair that may be incomplete.
   package var pendingFork: PendingFork?
-  /// Branches of forks that were written again under new names, here or elsewhere: events that are not taken any more.
+  /// Branches of forks that were rewritten, here or elsewhere. Their old ids are refused.
   package var retired: [ForkedBranch] = []
   package var remotes: [RemotePeer] = []
-  /// The log of the node that this one is a clone of, until it has fetched all that it was to hold.
+  /// The log of the source of this clone, until the clone is complete.
   package var unfinishedClone: LogID?
-  /// Of the log; nil: none is known.
+  /// Recorded corruption of the log, if any.
   package var damage: RecordedDamage?
-  /// What was given up of the log, the oldest first.
-  package var givenUp: [GivenUp] = []
-  /// A giving up that was decided but perhaps not carried out to its end.
-  package var pendingGivingUp: PendingGivingUp?
   /// Fields that peers declared with another type at the last exchange.
   package var peerTypes: [PeerType] = []
-  /// Whether it was made anew after it was lost: which of the log's origins are this node's nobody knows.
+  /// Whether the metadata was lost and recreated, so that the node's own origins are unknown.
   package var isRemade = false
 
-  /// Whether the mark was damaged, and this is its copy.
+  /// Whether the metadata was corrupt and this is its copy.
   var isFromCopy: Bool { watermark == .none }
 
   package var origin: Origin { origins[origins.count - 1] }
 
-  /// Whether this node may have made the events of an origin, so that it must not let go of what nobody else holds.
+  /// Whether an origin may be this node's. A purge requires another copy of its events.
   func mayOwn(_ origin: Origin) -> Bool { isRemade || origins.contains(origin) }
 
-  /// Traps if there is no origin or one stands twice, if a peer has two addresses, or if what it says of damage contradicts
-  /// itself. As a part of the node, not where a mark is read: a person may have written it.
+  /// Traps if origins or remotes are not unique, or recorded damage is inconsistent. Called for the
+  /// node, not on reading the file, which a person may have edited.
   func checkInvariants() {
     precondition(!origins.isEmpty && Set(origins).count == origins.count, "a mark has origins, each once")
-    precondition(Set(remotes.map(\.name)).count == remotes.count, "a name stands for one peer")
+    precondition(Set(remotes.map(\.name)).count == remotes.count, "a name identifies one peer")
     damage?.checkInvariants()
   }
 
-  /// The name under which an origin is shown: its node's name, with a part of the origin where several
-  /// origins share one; the origin itself where no name is known.
+  /// The display name of an origin: its node's name, or the origin itself if the name is unknown.
+  /// If several origins share the name, a prefix of the origin is appended.
   package func displayName(of origin: Origin) -> String {
     guard let name = name(of: origin) else { return origin.description }
     func isNamesake(_ other: Origin) -> Bool { other != origin && self.name(of: other) == name }
@@ -71,7 +67,7 @@ package struct NodeMark: Sendable, Equatable {
     return isShared ? "\(name)-\(origin.description.prefix(4))" : name
   }
 
-  /// Takes in the names of a peer's origins. Each node knows best of its own.
+  /// Stores the names of a peer's origins. A node's names for its own origins take precedence.
   mutating func learn(_ greeting: Greeting) {
     for named in greeting.origins where !origins.contains(named.origin) {
       if named.isOwn || names[named.origin] == nil { names[named.origin] = named.nodeName }
@@ -91,8 +87,8 @@ package struct NodeMark: Sendable, Equatable {
 
   package func name(of origin: Origin) -> String? { origins.contains(origin) ? name : names[origin] }
 
-  /// The origins that a name may stand for: the one that is shown so, or all of a node of that name, which is how each
-  /// of them was shown while it was the only one.
+  /// The origins that a name may mean: the one displayed so, or all of a node with that name. Each
+  /// of the latter was displayed so while it was the only one.
   package func origins(named text: String) -> [Origin] {
     Set(origins + names.keys).filter {
       displayName(of: $0) == text || $0.description == text || name(of: $0) == text
@@ -100,11 +96,11 @@ package struct NodeMark: Sendable, Equatable {
   }
 }
 
-/// A peer that was given a name.
+/// A peer with a name.
 package struct RemotePeer: Sendable, Equatable, Encodable {
   package var name: String
   package var address: String
-  /// Nil: none since the remote was added.
+  /// Nil: no exchange since the remote was added.
   package var lastExchange: LastExchange?
 
   package init(name: String, address: String, lastExchange: LastExchange? = nil) {
@@ -120,15 +116,15 @@ package struct RemotePeer: Sendable, Equatable, Encodable {
   }
 }
 
-/// The time and the result of the last exchange with a remote. One that found a node in use is not recorded.
+/// The time and result of the last exchange with a remote. Exchanges with a busy node do not count.
 package struct LastExchange: Sendable, Equatable, Encodable {
-  /// Of its end, in milliseconds since 1970.
+  /// The end of the exchange, in milliseconds since 1970.
   package var time: UInt64
-  /// Events that came; nil: none were asked for, or the exchange failed.
+  /// The number of pulled events; nil if none were requested, or if the exchange failed.
   package var pulled: UInt64?
-  /// Events that went; nil as above.
+  /// The number of pushed events; nil as above.
   package var pushed: UInt64?
-  /// Why it failed, or left partitions out; in words.
+  /// The reason for a failure or for left out partitions, in words.
   package var problem: String?
 
   init(at time: UInt64, _ report: Node.ExchangeReport) {
@@ -156,7 +152,7 @@ package struct PeerType: Sendable, Equatable, Encodable {
   /// The log id.
   package var peer: String
   package var node: String
-  /// As `PeerFieldType` has them.
+  /// In the form of `PeerFieldType`.
   package var type: String
   package var field: String
   package var fieldType: String
@@ -174,11 +170,11 @@ package struct PeerType: Sendable, Equatable, Encodable {
 struct FieldDifference {
   /// `Note.color`.
   var field: String
-  /// Here, as SDL.
+  /// The type at this node, as SDL.
   var type: String
   /// The peer's name.
   var node: String
-  /// There, as SDL.
+  /// The type at the peer, as SDL.
   var nodeType: String
 
   var sentence: String {
@@ -187,7 +183,7 @@ struct FieldDifference {
   }
 }
 
-/// The JSON form, kept apart so that ids stand in it as hexadecimal text.
+/// The JSON form, separate because ids are stored as hexadecimal text.
 private struct StoredMark: Encodable {
   struct Identity: Encodable {
     var inode: UInt64
@@ -201,7 +197,7 @@ private struct StoredMark: Encodable {
   var origins: [String]
   var names: [String: String]
   var watermark: Identity
-  var keptTails: [String]
+  var cutCount: UInt32
   var scope: [String]
   var pendingScope: [String]?
   var pendingFork: PendingFork?
@@ -209,8 +205,6 @@ private struct StoredMark: Encodable {
   var remotes: [RemotePeer]
   var unfinishedClone: String?
   var damage: RecordedDamage?
-  var givenUp: [GivenUp]?
-  var pendingGivingUp: PendingGivingUp?
   var peerTypes: [PeerType]?
   var isRemade: Bool?
 }
@@ -226,11 +220,10 @@ extension NodeMark {
         watermark: .init(
           inode: watermark.inode, birthSeconds: watermark.birthSeconds,
           birthNanoseconds: watermark.birthNanoseconds),
-        keptTails: keptTails, scope: scope.patterns, pendingScope: pendingScope?.patterns,
+        cutCount: cutCount, scope: scope.patterns, pendingScope: pendingScope?.patterns,
         pendingFork: pendingFork, retired: retired.isEmpty ? nil : retired, remotes: remotes,
         unfinishedClone: unfinishedClone?.description, damage: damage,
-        givenUp: givenUp.isEmpty ? nil : givenUp,
-        pendingGivingUp: pendingGivingUp, peerTypes: peerTypes.isEmpty ? nil : peerTypes,
+        peerTypes: peerTypes.isEmpty ? nil : peerTypes,
         isRemade: isRemade ? true : nil)
       do { return Self.sealed(Array(try encoder.encode(stored)) + [10]) } catch {
         throw .badMark(path: Self.fileName, what: "it cannot be encoded")
@@ -241,7 +234,7 @@ extension NodeMark {
   private static let opening = Array("{\n".utf8)
   private static let (checksum, closing) = (Array("  \"checksum\" : \"".utf8), Array("\",\n".utf8))
 
-  /// With the checksum of all lines as the second one.
+  /// Inserts the checksum of all lines as the second line.
   private static func sealed(_ text: [UInt8]) -> [UInt8] {
     opening + checksum + hexadecimal(text.crc32c(0..<text.count)) + closing + text.dropFirst(opening.count)
   }
@@ -250,7 +243,7 @@ extension NodeMark {
     Array(Origin(UInt64(number)).description.utf8.suffix(8))
   }
 
-  /// Whether the lines are those of which the second one is the checksum, or there is none.
+  /// Whether the second line is the checksum of the other lines, or absent.
   private static func isWhole(_ bytes: [UInt8], _ json: JSON) -> Bool {
     let head = opening + checksum
     let end = head.count + 8
@@ -261,14 +254,14 @@ extension NodeMark {
     return bytes[head.count..<end].elementsEqual(hexadecimal(text.crc32c(0..<text.count)))
   }
 
-  /// - Throws: `badMark` where its bytes are not those that were written, which its second line tells in every format;
-  ///   `newerFormat`, before anything else is looked at; `badMark`.
+  /// - Throws: `badMark` if the checksum in the second line does not match, in any format;
+  ///   `newerFormat` before other members are read; `badMark` for an invalid member.
   init(_ bytes: [UInt8], path: String) throws(NodeError) {
     let mark: MarkReader
     do { mark = MarkReader(path: path, json: try JSON.parse(bytes)) } catch {
       throw MarkReader(path: path, json: .null).failure()
     }
-    // Also of a newer one, whose number may be what has changed.
+    // Checked before the format, because the corruption may be in its number.
     guard Self.isWhole(bytes, mark.json) else {
       throw .badMark(path: path, what: "its bytes are not those that were written")
     }
@@ -289,7 +282,7 @@ extension NodeMark {
     watermark = FileIdentity(
       inode: try identity.number("inode"), birthSeconds: try identity.number("birthSeconds"),
       birthNanoseconds: try identity.number("birthNanoseconds"))
-    keptTails = try mark.texts("keptTails")
+    cutCount = try mark.number("cutCount")
     self.scope = try scope(try mark.texts("scope"))
     if mark.has("pendingScope") { pendingScope = try scope(try mark.texts("pendingScope")) }
     if mark.has("pendingFork") { pendingFork = try PendingFork(try mark.member("pendingFork")) }
@@ -299,10 +292,6 @@ extension NodeMark {
       unfinishedClone = LogID(try mark.origin(try mark.text("unfinishedClone")).rawValue)
     }
     if mark.has("damage") { damage = try RecordedDamage(try mark.member("damage")) }
-    for given in mark.has("givenUp") ? try mark.members("givenUp") : [] { givenUp.append(try GivenUp(given)) }
-    if mark.has("pendingGivingUp") {
-      pendingGivingUp = try PendingGivingUp(try mark.member("pendingGivingUp"))
-    }
     for type in mark.has("peerTypes") ? try mark.members("peerTypes") : [] {
       peerTypes.append(
         PeerType(

@@ -2,33 +2,33 @@ import StemmaEvents
 import StemmaLog
 import StemmaReplication
 
-/// One node's side of a session: does what the session's state machine asks for.
+/// One node's side of a session. Executes the outcomes of the session's state machine.
 ///
-/// Events are adopted into the log piece by piece, each durable before it is acknowledged, while other threads take
-/// the next one apart; the tables follow when a transfer is over, in one go.
+/// Batches are adopted into the log one by one. Each is durable before it is acknowledged, while
+/// other threads decode the next one. The tables are refreshed once, after the transfer.
 final class Participant {
   let node: Node
   var session: Session
   private(set) var summary: SessionSummary?
   var greeted: Greeting?
-  /// Hands a message to the other side at once.
+  /// Delivers a message to the other side at once.
   var deliver: (SessionMessage) throws(NodeError) -> Void = { _ in }
-  /// What the node holds, kept up to date while pieces are adopted.
-  private var held: Knowledge
-  /// The node's scope, and a decided change of it, when the session began. A batch that was chosen for another scope is refused.
+  /// The version vector of the node, updated as batches are adopted.
+  private var held: VersionVector
+  /// The scopes of the node when the session began. A batch for another scope is refused.
   private let scope: Scope
   private let pendingScope: Scope?
   private let progress: (UInt64, UInt64) -> Void
   private(set) var adoptedEvents: UInt64 = 0
-  /// Of which any event was adopted.
+  /// Partitions with an adopted event.
   private(set) var adoptedPartitions: Set<Partition> = []
-  /// The session has handed it out. It is adopted when the next one is here, or anything else comes.
+  /// A batch to adopt when the next one has arrived, or before any other message.
   private var accepted: VerifiedPiece?
-  /// What was read of the log before the transfer; opening a peer for the exchange is a part of it.
+  /// Bytes read from the log before the transfer, including the opening of a peer for it.
   private var bytesReadBefore: UInt64
 
   init(
-    _ node: Node, _ session: Session, held: Knowledge, bytesReadBefore: UInt64,
+    _ node: Node, _ session: Session, held: VersionVector, bytesReadBefore: UInt64,
     progress: @escaping (UInt64, UInt64) -> Void
   ) {
     self.bytesReadBefore = bytesReadBefore
@@ -49,7 +49,7 @@ final class Participant {
     return try messages(after: session.receive(message))
   }
 
-  /// Adopts all that came whole.
+  /// Adopts all complete batches.
   func adoptAll() throws(NodeError) {
     while accepted != nil { try adoptAccepted() }
   }
@@ -58,17 +58,17 @@ final class Participant {
     guard let piece = accepted else { return }
     accepted = nil
     do throws(NodeError) { try adopt(piece) } catch {
-      // The peer learns that the transfer ended; the reason is this side's own.
+      // The peer learns only that the transfer ended; the reason stays on this side.
       _ = session.fail(.failed("the receiver could not store a piece"))
       throw error
     }
-    // A session that has failed since does not ask.
+    // A session that has failed expects no answer.
     if session.isAdopting { _ = try messages(after: session.adopted(knowledge: held)) }
   }
 
-  /// Does what an outcome asks for, and gives the messages for the other side.
+  /// Executes an outcome and returns the messages for the other side.
   func messages(after outcome: Session.Outcome) throws(NodeError) -> [SessionMessage] {
-    // In debug builds only: so every test of nodes that exchange checks both sides at each step.
+    // In debug builds, every test of an exchange checks both sides at each step.
     assert(holds(session.checkInvariants) && holds(checkInvariants))
     switch outcome {
     case .wait: return []
@@ -83,13 +83,13 @@ final class Participant {
     case .transferred(let summary, let messages), .finished(let summary, let messages):
       self.summary = summary
       return messages
-    // Both sides are here: the refusal that would be sent says the same as the error.
+    // Both sides are in this process: the refusal message would repeat the error.
     case .failed(let error, _):
       throw .replication(error)
     }
   }
 
-  /// Traps if something was adopted that no partition has.
+  /// Traps if adopted events have no partition.
   func checkInvariants() {
     precondition(adoptedEvents == 0 || !adoptedPartitions.isEmpty, "each event has a partition")
   }
@@ -113,7 +113,7 @@ final class Participant {
     progress(adoptedEvents, 0)
   }
 
-  /// What was written again under new names to mend a fork would else come twice.
+  /// Events that a fork repair renamed would otherwise be stored twice.
   private func refuseRetired(in piece: VerifiedPiece) throws(ReplicationError) {
     for branch in node.mark.retired {
       guard try piece.digest(of: branch.first) == branch.digest else { continue }
@@ -128,7 +128,7 @@ final class Participant {
 
   private func ship(_ order: ShipmentOrder) throws(NodeError) -> [SessionMessage] {
     do throws(NodeError) { return try shipped(order) } catch {
-      // Of a node that is only read, nothing is changed: it may be somebody else's.
+      // A node opened for reading is not changed, because it may belong to another user.
       if case .replication(.damagedLog(let damage)) = error, node.options.mode == .write {
         try node.recordMetDamage([damage])
       }
@@ -138,16 +138,17 @@ final class Participant {
 
   private func shipped(_ order: ShipmentOrder) throws(NodeError) -> [SessionMessage] {
     try Node.wrapping {
-      // What lost events to damage is left out of the run.
-      let source = LogSource(node.log, around: node.mark.damage == nil ? nil : Omissions())
+      // The run excludes partitions that lost events.
+      let source = LogSource(
+        node.log, knowledge: held, around: node.mark.damage == nil ? nil : Omissions())
       let plan = try ShipmentPlan(
         source: source, scope: order.scope, above: order.receiver, names: order.names)
       var writer = ShipmentWriter(
         source: source, plan: plan, sender: node.mark.logID, bytesReadBefore: bytesReadBefore,
         isDigesting: !session.node.sharesMemory)
       while let piece = try writer.next() {
-        // A few pieces are in memory at a time: the other side stores one while the next is taken apart. Each message
-        // is let go when it has been delivered.
+        // Only a few batches are in memory: the other side stores one while the next is decoded.
+        // Each message is released after delivery.
         var messages = Array(session.piece(piece).reversed())
         while let message = messages.popLast() { try deliver(message) }
       }

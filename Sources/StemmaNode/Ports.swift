@@ -2,7 +2,7 @@ import Foundation
 import StemmaEvents
 import StemmaLog
 
-/// What a node needs from outside: files, time and randomness.
+/// External dependencies of a node: files, time and randomness.
 package struct Ports: Sendable {
   package var fileSystem: any FileSystem
   package var clock: any Clock
@@ -25,8 +25,8 @@ package struct Ports: Sendable {
     }
   }
 
-  /// Replaces a small file at once and durably: written aside, synced, renamed, its directory synced. A directory that has its
-  /// name is moved aside.
+  /// Replaces a small file atomically and durably: writes and syncs a temporary file, renames it,
+  /// and syncs the directory. Moves a directory of that name aside.
   func replace(_ path: String, with bytes: [UInt8], in directory: String) throws(LogError) {
     let aside = path + ".partial"
     let file = try fileSystem.open(aside, .openOrCreate)
@@ -47,7 +47,7 @@ package struct Ports: Sendable {
 
   /// All bytes of a small file.
   ///
-  /// - Throws: `.overLimit` for a file of more than `limit` bytes, before anything is read.
+  /// - Throws: `.overLimit` before reading, if the file has more than `limit` bytes.
   func contents(of path: String, limit: Int) throws(LogError) -> [UInt8] {
     let file = try fileSystem.open(path, .read)
     defer { file.close() }
@@ -65,7 +65,7 @@ package struct Ports: Sendable {
     }
   }
 
-  /// Whether a file is there that can be read. The directory is not listed, which may be large.
+  /// Whether a readable file exists. Does not list the directory, which may be large.
   func isReadable(_ name: String, in directory: String) throws(LogError) -> Bool {
     do throws(LogError) {
       try fileSystem.open(directory + "/" + name, .read).close()

@@ -1,23 +1,23 @@
 import StemmaEvents
 import StemmaMerge
 
-/// What a value that was read from a record has seen of it.
+/// The part of a record's history that a value read from it has seen.
 package struct RecordView: Equatable, Sendable {
-  /// The record's context when the value was read. It moves on with what is recorded from the value, as long as nobody
-  /// else changes the record.
+  /// The record's context when the value was read. It includes later changes from the value, as
+  /// long as no other writer changes the record.
   package var read: Context
-  /// What was recorded from the value after somebody else had changed the record, as far as it is not superseded.
-  package var own: [Dot] = []
-  /// The record's context behind the last of these; nil if there are none.
+  /// Changes from the value after another writer's change, unless they are superseded.
+  package var own: [EventID] = []
+  /// The record's context after the last of these; nil if there are none.
   package var after: Context?
 
   package init(read: Context) { self.read = read }
 
-  /// After `events` were recorded from the value.
+  /// The view after `events` were recorded from the value.
   ///
   /// - Parameters:
-  ///   - before: the record's context in front of them.
-  ///   - state: the record behind them.
+  ///   - before: the record's context before them.
+  ///   - state: the record after them.
   func moved(by events: ArraySlice<Event>, from before: Context, to state: RecordState) -> RecordView {
     if read == before { return RecordView(read: state.context) }
     var moved = self
@@ -27,18 +27,18 @@ package struct RecordView: Equatable, Sendable {
   }
 }
 
-/// A record as a value has seen it: as it was read, with what was recorded from the value since.
+/// A record as a value has seen it: the state that was read, and the changes made from the value.
 struct SeenRecord {
   private let view: RecordView
   private let read: RecordState
-  /// The record behind the last change that was recorded from the value, with what others had written by then.
+  /// The record after the last change from the value, including concurrent writes of others.
   private let after: RecordState?
   private let rules: MergeRules
 
   init(view: RecordView, read: RecordState, after: RecordState?, _ rules: MergeRules) {
     self.view = view
     self.read = read
-    // An event of a commit that shares the sync of this one is not in the log yet.
+    // An event of a commit in the same group is not in the log yet.
     self.after = after?.context == view.after ? after : nil
     self.rules = rules
   }
@@ -50,7 +50,7 @@ struct SeenRecord {
     return own?.value ?? read.value(of: field, rules)
   }
 
-  /// The state that an event has to follow which writes these fields: the one of which nobody else's write is buried.
+  /// The state on which a write of these fields is based, so that it supersedes no unseen write.
   func base(of changes: [Assignment]) -> RecordState {
     guard let after, changes.allSatisfy({ isSeen($0.field, in: after) }) else { return read }
     return after

@@ -3,17 +3,17 @@ import StemmaEvents
 import StemmaSchema
 import StemmaTables
 
-/// A schema for the tables of a SQLite file: what its declarations and its values allow. `import` finds the models and
-/// fields again by the same names.
+/// Infers a schema from the declarations and values of a SQLite file. `import` finds the models and
+/// fields by the same names.
 package enum SchemaInference {
   package struct Result: Sendable {
     /// SDL in its canonical form.
     package var text: String
-    /// Facts that a schema cannot state; one sentence each.
+    /// Properties that a schema cannot express; one sentence each.
     package var warnings: [String]
   }
 
-  /// Reads all rows once, because a column of SQLite may hold anything whatever its declaration says.
+  /// Reads all rows once, because a SQLite column may hold values of any type.
   package static func schema(ofFile path: String) throws(NodeError) -> Result {
     var drafts: [Draft] = []
     var warnings: [String] = []
@@ -35,7 +35,7 @@ package enum SchemaInference {
       for foreign in drafts[index].table.foreignKeys { relate(index, foreign, &drafts, &warnings) }
     }
     do { return try result(drafts, warnings) } catch {
-      // A relationship breaks a rule of schemas: they are tried one by one.
+      // A relationship breaks a schema rule, so they are tried one by one.
       drafts = plain
     }
     for index in plain.indices {
@@ -69,11 +69,11 @@ package enum SchemaInference {
   /// The kinds of values in a column.
   private struct Facts {
     var rows = 0
-    /// Rows with a value that no type holds.
+    /// Rows with a value that no type can hold.
     var bytes = 0
     var nulls = false, integers = false, reals = false, texts = false
     var areBooleans = true, areDates = true, areDateTimes = true
-    /// An integer that no double is equal to.
+    /// Whether an integer has no exact double.
     var isInexact = false
     var isInfinite = false
     /// In bytes.
@@ -100,7 +100,7 @@ package enum SchemaInference {
       }
     }
 
-    /// Why the column has no field; nil if it has one.
+    /// The reason why the column has no field; nil if it has one.
     func omission(declared: String) -> String? {
       if bytes > 0 {
         let place = rows == 1 ? "its row" : "\(bytes) of \(rows) rows"
@@ -111,7 +111,7 @@ package enum SchemaInference {
         ? "is declared \(declared), and there is no type for bytes" : nil
     }
 
-    /// Why numbers are kept as text; nil if they are not.
+    /// The reason why numbers are kept as text; nil if they are not.
     var widening: String? {
       guard integers || reals else { return nil }
       return texts
@@ -124,14 +124,14 @@ package enum SchemaInference {
       let declared = declared.uppercased()
       func isAny(_ words: String...) -> Bool { words.contains { declared.contains($0) } }
       if widening != nil { return .string }
-      // Of a decimal with a precision and no scale, all values are whole.
+      // A decimal with a precision and no scale holds whole numbers only.
       let isWhole = declared.contains(#/\(\s*\d+\s*(,\s*0\s*)?\)/#)
       let isFractional = isAny("REAL", "FLOA", "DOUB") || isAny("DEC", "NUM") && !isWhole
       let isBoolean = isAny("BOOL") && areBooleans
       if reals { return .float }
       if integers { return isBoolean ? .boolean : isFractional && !isInexact ? .float : .int }
       if texts {
-        // A key with a time is stored in UTC: two texts of the source could become one key.
+        // A key with a time is stored in UTC, so two texts of the source could become one key.
         if isKey { return .string }
         if isAny("DATE", "TIMESTAMP"), areDateTimes { return .awsDateTime }
         return isAny("DATE") && areDates ? .awsDate : .string
@@ -152,12 +152,12 @@ package enum SchemaInference {
     var name: String { entry.model }
     var fields: [Field] = []
     var key: [String] = []
-    /// The source has records without a time, which a node would fill in.
+    /// Whether the source has records without a time, which a node would fill in.
     private var keepsTimes = false
     /// Lines for relationships, and the names they use.
     var relationships: [(name: String, text: String)] = []
 
-    /// Nil, and a warning, if no field can be the key.
+    /// Nil, with a warning, if no field can be the key.
     init?(_ entry: SQLiteMapping.Entry, _ file: SQLiteFile, _ warnings: inout [String]) throws(TablesError) {
       self.entry = entry
       let table = entry.table
@@ -196,21 +196,21 @@ package enum SchemaInference {
       warnings += notes + Self.notes(table)
     }
 
-    /// Whether the primary key can be that of a model: each row has it, and no two rows the same.
+    /// Whether the primary key is valid for a model: present and unique in each row.
     private static func isKey(_ table: SQLiteFile.Table, _ facts: [Facts]) -> Bool {
       let parts = zip(table.columns, facts).filter { table.primaryKey.contains($0.0.name) }
       let isFit = parts.allSatisfy { column, facts in
-        // A text and a number of the source could become one text.
+        // A text and a number of the source could become equal texts.
         facts.omission(declared: column.type) == nil && !facts.nulls
           && !(facts.texts && facts.widening != nil)
       }
-      // The first of several parts names a partition. A byte of text becomes two at most in a key, and three in the
-      // name of a partition, which has the field's name and an equals sign in front.
+      // The first of several parts names a partition. A byte of text becomes at most two in a key,
+      // and three in a partition name, which begins with the field name and an equals sign.
       let longest = parts.count == 1 ? Limits.key / 2 - 2 : (Limits.partition - Limits.name - 1) / 3
       return !parts.isEmpty && isFit && parts.reduce(0) { $0 + $1.1.longestText } <= longest
     }
 
-    /// Properties of a column that a model does not keep.
+    /// Properties of a column that a model cannot keep.
     private static func notes(
       _ column: SQLiteFile.Column, _ field: String, _ type: Scalar, _ facts: Facts, _ place: String
     ) -> [String] {
@@ -226,7 +226,7 @@ package enum SchemaInference {
       return notes
     }
 
-    /// Properties of a table that a model does not keep.
+    /// Properties of a table that a model cannot keep.
     private static func notes(_ table: SQLiteFile.Table) -> [String] {
       var notes: [String] = []
       for columns in table.uniques {
@@ -249,7 +249,7 @@ package enum SchemaInference {
       (fields.map(\.name) + relationships.map(\.name)).contains { $0.lowercased() == name.lowercased() }
     }
 
-    /// The first of these names that is free.
+    /// The first unused name.
     func free(_ candidates: String...) -> String? { candidates.first { !$0.isEmpty && !isTaken($0) } }
 
     var sdl: String {

@@ -1,10 +1,10 @@
 import Foundation
 import StemmaLog
 
-/// A folder for files that are needed as long as this object is there, which takes it away. Only its user can read it.
+/// A directory for temporary files, removed with this object. Only its user can read it.
 ///
-/// It is locked for as long: what a process has left that was killed is removed by the next one that makes such a folder in the
-/// same place, as its lock is free.
+/// It is locked while in use. The next process that creates one in the same place removes the
+/// unlocked leftovers of crashed processes.
 package final class TemporaryFolder: Sendable {
   private static let prefix = "stemma-temporary-"
   private static let lockName = "lock"
@@ -12,25 +12,25 @@ package final class TemporaryFolder: Sendable {
   package let path: String
   private let lock: any File
 
-  /// `place`: a folder; nil: the system's for temporary files.
+  /// - Parameter place: the parent directory; nil: the system's directory for temporary files.
   package init(in place: String? = nil) throws(NodeError) {
     let place = place ?? FileManager.default.temporaryDirectory.path
     let files = POSIXFileSystem()
     Self.removeLeftovers(in: place, files)
     while true {
-      // Foundation's UUIDs are all the same where no file can be opened.
+      // Foundation returns equal UUIDs if no file can be opened.
       let made = place + "/" + Self.prefix + String(UInt64.random(in: .min ... .max), radix: 16)
       do throws(LogError) { try files.createDirectory(made, mode: 0o700) } catch {
         throw .noTemporaryPlace(path: place, error)
       }
       do throws(LogError) {
         let lock = try files.open(made + "/" + Self.lockName, .create)
-        // Whoever removes leftovers may have come between.
+        // Another process may have removed it as a leftover before it was locked.
         guard try lock.tryLock(), FileManager.default.fileExists(atPath: made) else { continue }
         (path, self.lock) = (made, lock)
         return
       } catch {
-        // Without a lock nobody would know that it is left.
+        // A directory without a lock would never be recognized as a leftover.
         do { try FileManager.default.removeItem(atPath: made) } catch {}
         throw .log(error)
       }
@@ -40,7 +40,7 @@ package final class TemporaryFolder: Sendable {
   deinit { remove() }
 
   package func remove() {
-    // Nobody is left who could be told; the next one tries it again.
+    // The error cannot be reported here. A later process removes the directory.
     do { try FileManager.default.removeItem(atPath: path) } catch {}
   }
 
@@ -55,7 +55,7 @@ package final class TemporaryFolder: Sendable {
         defer { lock.close() }
         if try lock.tryLock() { try FileManager.default.removeItem(atPath: path) }
       } catch {
-        // Somebody else removes it, or its lock is not made yet.
+        // Another process is removing it, or its lock does not exist yet.
         continue
       }
     }

@@ -2,20 +2,20 @@ import StemmaEvents
 import StemmaReplication
 
 extension Node {
-  /// What a transfer moved.
+  /// The result of a transfer.
   package struct TransferReport: Sendable {
     package var partitions: [String]
     package var events: UInt64
     package var bytesRead: UInt64
     package var bytesShipped: UInt64
-    /// Partitions that were not exchanged, as one of the nodes has lost events of them.
+    /// Partitions that were not exchanged, because one of the nodes lost events in them.
     package var leftOut: [String] = []
-    /// Of a clone: what is to be said besides. Of a part of an exchange: empty, as the exchange says it.
+    /// Additional notices of a clone. Empty in an exchange, which has its own.
     package var notices: [String] = []
-    /// Of a clone: why it did not come to its end.
+    /// The reason why a clone is unfinished.
     package var missing: NodeError?
 
-    /// Of what was sent, that counts which the receiver lacked still when it came: another one may have brought the rest.
+    /// Counts the events that the receiver adopted. It may have had others from another source.
     init(_ summary: TransferSummary, of receiver: Participant) {
       partitions = receiver.adoptedPartitions.sorted().map(\.description)
       events = receiver.adoptedEvents
@@ -37,7 +37,7 @@ extension Node {
     package var pulled: TransferReport?
     package var pushed: TransferReport?
     package var notices: [String] = []
-    /// Why partitions were left out.
+    /// The reason why partitions were left out.
     package var missing: NodeError?
   }
 }

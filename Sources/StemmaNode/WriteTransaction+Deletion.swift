@@ -3,7 +3,7 @@ import StemmaMerge
 import StemmaSchema
 
 extension WriteTransaction {
-  /// One event of a deletion, in the order in which they are recorded: children first, the record last.
+  /// One event of a deletion. Children come first, the record last.
   private enum Step {
     case delete(Model, Key)
     case unlink(Model, Key, Relationship)
@@ -15,38 +15,38 @@ extension WriteTransaction {
     }
   }
 
-  /// A record anywhere, to notice cycles of references.
+  /// The name of a record, to detect cycles of references.
   private struct RecordName: Hashable {
     var model: String
     var key: Key
   }
 
-  /// A record that is deleted when all that refers to it is dealt with.
+  /// A record to delete after its children.
   private struct Visit {
     let model: Model
     let key: Key
     let references: [InverseReference]
-    /// How many of `references` were looked at.
+    /// The number of examined `references`.
     var done = 0
-    /// Of the last one of these, the children that have to go too and whose turn has not come.
+    /// Children through the last of these that must be deleted and are not yet visited.
     var children: ArraySlice<Key> = []
   }
 
   private struct Plan {
     var steps: [Step] = []
-    /// Records that are deleted.
+    /// Deleted records.
     private var visited: Set<RecordName> = []
-    /// Those that lead to a model.
+    /// The references to each model.
     private var references: [String: [InverseReference]] = [:]
-    /// What earlier steps set to null. Relationships may share fields, and each step has to be one event: the
-    /// children name the deletion by the number that it will have.
+    /// Fields that earlier steps set to null. Relationships may share fields, but each step must be
+    /// one event, because children name the deletion by its future sequence.
     private var cleared: [RecordName: Set<String>] = [:]
 
     func deletes(_ model: Model, _ key: Key) -> Bool {
       visited.contains(RecordName(model: model.name, key: key))
     }
 
-    /// Nil if the record is deleted already.
+    /// Nil if the record was visited already.
     mutating func visit(_ model: Model, _ key: Key, _ schema: Schema) -> Visit? {
       guard visited.insert(RecordName(model: model.name, key: key)).inserted else { return nil }
       let known = references[model.name] ?? schema.inverseReferences(to: model)
@@ -63,13 +63,13 @@ extension WriteTransaction {
     }
   }
 
-  /// Deletes a record, and before it, in the same commit, what cannot be without it: children whose reference
-  /// is required are deleted, others are unlinked; `onDelete: RESTRICT` refuses. Children in partitions that
-  /// this node does not hold stay.
+  /// Deletes a record. First, in the same commit, deletes children with a required reference and
+  /// unlinks the others; `onDelete: RESTRICT` refuses. Children outside of the scope stay.
   ///
-  /// What is done is planned first, so that the events of the children can name the deletion as their cause.
+  /// All steps are planned first, so that the events of children can name the deletion as their
+  /// cause.
   ///
-  /// - Parameter seen: the record as whoever deletes it knew it; nil: as it is.
+  /// - Parameter seen: the record as the caller read it; nil: the present state.
   func delete(
     _ model: Model, _ key: Key, seen: RecordState? = nil, milliseconds: UInt64?
   ) throws(NodeError) {
@@ -77,10 +77,10 @@ extension WriteTransaction {
     try remove(model, key, seen: seen, milliseconds: milliseconds)
   }
 
-  /// Deletes a record as above, also one that is not shown as existing: whether it exists may be a conflict, and others
-  /// refer to it all the same.
+  /// Deletes a record as above, even if it is shown as deleted: its existence may be in conflict,
+  /// and other records may refer to it.
   ///
-  /// - Parameter decides: whether that is a decision about such a conflict.
+  /// - Parameter decides: whether this resolves such a conflict.
   func remove(
     _ model: Model, _ key: Key, seen: RecordState? = nil, decides: Bool = false, milliseconds: UInt64?
   ) throws(NodeError) {
@@ -92,7 +92,7 @@ extension WriteTransaction {
     let cause: EventName
     do {
       let head = try tables.head(partition, origin).sequence
-      cause = EventName(partition: partition, dot: Dot(origin, Sequence(head.rawValue + earlier + 1)))
+      cause = EventName(partition: partition, dot: EventID(origin, Sequence(head.rawValue + earlier + 1)))
     } catch { throw .tables(error) }
     for (index, step) in steps.enumerated() {
       let isLast = index == steps.count - 1
@@ -111,7 +111,7 @@ extension WriteTransaction {
     }
   }
 
-  /// Keeps a stack of its own: a chain of references can be longer than a thread's stack is deep.
+  /// Uses an explicit stack, because chains of references can exceed a thread's stack.
   private func plan(
     _ model: Model, _ key: Key, _ deletion: inout Plan
   ) throws(NodeError) {
@@ -138,9 +138,9 @@ extension WriteTransaction {
     }
   }
 
-  /// Those that are in scope and not deleted yet.
+  /// The children that are in scope and not deleted yet.
   ///
-  /// - Throws: `restricted` if there are any, and the reference refuses.
+  /// - Throws: `restricted` if there are any and the reference restricts deletion.
   private func children(
     of visit: Visit, through inverse: InverseReference, _ deletion: Plan
   ) throws(NodeError) -> [Key] {

@@ -3,17 +3,17 @@ import StemmaMerge
 import StemmaSchema
 
 extension WriteTransaction {
-  /// What one change did.
+  /// The result of one mutation.
   package struct Outcome: Sendable {
     package var model: String
     package var key: Key
-    /// False if the record was already as the change wants it; then there is no event.
+    /// False if the record already had the requested state, so that no event was recorded.
     package var isChanged: Bool
   }
 
-  /// Makes one requested change.
+  /// Performs one mutation.
   ///
-  /// - Throws: `NodeError.mutation` with the reason; the commit must then be abandoned.
+  /// - Throws: `NodeError.mutation` with the reason. The caller must then abandon the commit.
   @discardableResult
   package func perform(_ mutation: Mutation, ifRevision: String? = nil) throws(NodeError) -> Outcome {
     let model = try model(mutation.model)
@@ -36,7 +36,7 @@ extension WriteTransaction {
         try create(model, key, mutation)
       }
     case .delete:
-      // Fields do not matter here, but one that is not there is a mistake.
+      // Fields have no effect here, but an unknown one is an error.
       _ = try assignments(model, key, mutation.fields)
       if mutation.toleratesAbsence, try !state(model, key).exists(rules(model)) { break }
       try delete(model, key, milliseconds: mutation.milliseconds)
@@ -46,7 +46,7 @@ extension WriteTransaction {
     return Outcome(model: model.name, key: key, isChanged: events.count > before)
   }
 
-  /// Deletes the record that a source calls by another key now.
+  /// Deletes the record if its source has changed its key.
   private func move(
     _ model: Model, _ previous: JSON?, _ key: Key, milliseconds: UInt64?
   ) throws(NodeError) {
@@ -57,7 +57,7 @@ extension WriteTransaction {
     counts.moved += 1
   }
 
-  /// - Throws: `revisionMismatch` with the current revision, `notFound`.
+  /// - Throws: `revisionMismatch` with the current revision; `notFound`.
   package func check(_ revision: String, _ model: Model, _ key: Key) throws(NodeError) {
     let current = try existing(model, key).revision
     guard current == revision else {
@@ -79,13 +79,13 @@ extension WriteTransaction {
       milliseconds: mutation.milliseconds)
   }
 
-  /// Records the creation of a record that is not there, with defaults for what is not given.
+  /// Records the creation of an absent record, with defaults for fields that are not given.
   func create(
     _ model: Model, _ key: Key, _ state: RecordState, _ given: [Assignment], milliseconds: UInt64?
   ) throws(NodeError) {
     var values = given
     for index in model.fields.indices where !model.isKeyField(index) {
-      // A copy of a field has a dozen parts to be counted: most need no more than its name.
+      // Copying a whole field is costly, and most fields need only their name.
       let name = model.fields[index].storedName
       if values.contains(where: { $0.field == name && !$0.value.isNull }) { continue }
       guard model.fields[index].isRequired || model.fields[index].defaultValue != nil else { continue }
@@ -97,8 +97,8 @@ extension WriteTransaction {
           .missingField(model: model.name, key: text(key, model), field: field.name))
       }
     }
-    // A create writes every field; only under OPTIMISTIC does the event have to name them all. A null is named where it
-    // differs from a field that the writer did not know.
+    // A create writes every field. Only under OPTIMISTIC must the event name them all. A null is
+    // named if it differs from an absent field.
     if model.conflictPolicy == .optimistic {
       for (index, field) in model.fields.enumerated()
       where !model.isKeyField(index) && !values.contains(where: { $0.field == field.storedName }) {
@@ -113,7 +113,7 @@ extension WriteTransaction {
     try record(.create, model, key, state: state, assignments: values, milliseconds: milliseconds)
   }
 
-  /// Leaves out times that the node maintains where they are null, because null does not set them.
+  /// Removes null times that the node maintains, because null does not set them.
   package func withoutUnsetTimes(_ values: [Assignment], _ model: Model) -> [Assignment] {
     let maintained = storedNames(model, [model.createdAt, model.updatedAt].compactMap(\.self))
     return values.filter { !$0.value.isNull || !maintained.contains($0.field) }
@@ -121,7 +121,7 @@ extension WriteTransaction {
 
   // MARK: Update
 
-  /// Records what of `given` differs from the record.
+  /// Records the values that differ from the record.
   func update(
     _ model: Model, _ key: Key, _ state: RecordState, _ given: [Assignment], _ milliseconds: UInt64?
   ) throws(NodeError) {
@@ -147,13 +147,13 @@ extension WriteTransaction {
 
   // MARK: Fields
 
-  /// Turns given fields into assignments; a belongsTo's name means its reference fields.
+  /// Converts fields to assignments. The name of a belongsTo means its reference fields.
   func assignments(
     _ model: Model, _ key: Key, _ fields: [(name: String, value: JSON)]
   ) throws(NodeError) -> [Assignment] {
     var values: [Assignment] = []
     values.reserveCapacity(fields.count)
-    // A relationship and a field of its reference may be given together, and two relationships may share a field.
+    // A relationship and its field may both be given; two relationships may share a field.
     func set(_ assignment: Assignment) throws(NodeError) {
       guard let given = values.first(where: { $0.field == assignment.field }) else {
         return values.append(assignment)
@@ -171,7 +171,7 @@ extension WriteTransaction {
           throw .mutation(.value(error.named(by: text(key, model))))
         }
         if model.isKeyField(index) {
-          // An export repeats no key part, but people do; the same value is harmless.
+          // An export repeats no key part, but people do. An equal value is harmless.
           guard let part = model.keyFields.firstIndex(of: index), key.parts[part].value == value else {
             throw .mutation(
               .keyFieldAssigned(model: model.name, key: text(key, model), field: name))
@@ -190,7 +190,7 @@ extension WriteTransaction {
     return values
   }
 
-  /// The assignments that make a record refer to `target`, or to nothing.
+  /// The assignments that make a record refer to `target`, or to no record.
   func reference(
     _ model: Model, _ key: Key, _ relationship: Relationship, _ target: Key?
   ) throws(NodeError) -> [Assignment] {
@@ -223,7 +223,7 @@ extension WriteTransaction {
 }
 
 extension WriteTransaction {
-  /// Whether the write of a value makes a difference: the value is not the shown one, or closes a conflict.
+  /// Whether writing a value has an effect: it differs from the shown one, or resolves a conflict.
   func isChanged(_ state: RecordState, by assignment: Assignment, _ rules: MergeRules) -> Bool {
     if state.value(of: assignment.field, rules) != assignment.value { return true }
     guard closesConflicts else { return false }

@@ -4,13 +4,13 @@ import StemmaMerge
 import StemmaSchema
 import StemmaTables
 
-/// Changes that come with typed values, which need no reading of JSON: what a Swift program writes.
+/// Changes with typed values, as Swift programs make them. They need no JSON parsing.
 ///
-/// Values are stored ones, in the one form that each has (`Schema.value`), under stored names.
+/// Values are in their canonical form (`Schema.value`), under stored names.
 extension WriteTransaction {
   /// Creates a record.
   ///
-  /// - Parameter values: what is not named here has its default, or is null.
+  /// - Parameter values: unnamed fields get their default, or null.
   /// - Throws: `alreadyExists`, `missingField`.
   package func create(_ model: Model, _ key: Key, _ values: [Assignment]) throws(NodeError) {
     let state = try state(model, key)
@@ -20,44 +20,44 @@ extension WriteTransaction {
     try create(model, key, state, try checked(values, model, key), milliseconds: nil)
   }
 
-  /// A value that comes in another type than the field's, in the form that the field's type gives it.
+  /// Converts a value of another type to the form of the field's type.
   ///
-  /// - Throws: `value` if that type does not allow it.
+  /// - Throws: `value` if the type does not allow it.
   package func value(_ value: Value, of field: Field, _ model: Model) throws(NodeError) -> Value {
     if value.isNull { return value }
     do { return try checked(value, field, model) } catch { throw .mutation(.value(error)) }
   }
 
-  /// Whether a record is there, changes of this commit included.
+  /// Whether a record exists, including changes of this commit.
   package func exists(_ model: Model, _ key: Key) throws(NodeError) -> Bool {
     try state(model, key).exists(rules(model))
   }
 
-  /// The state of a record that is there, changes of this commit included, and the rules to read it with.
+  /// The state of an existing record, including changes of this commit, and its merge rules.
   package func shown(_ model: Model, _ key: Key) throws(NodeError) -> (RecordState, MergeRules)? {
     let rules = self.rules(model)
     let state = try state(model, key)
     return state.exists(rules) ? (state, rules) : nil
   }
 
-  /// Prepares a statement that reads the tables as this commit has made them so far.
+  /// Prepares a statement that reads the tables with the changes of this commit.
   package func prepare(_ sql: String) throws(NodeError) -> Statement {
     do { return try tables.prepare(sql) } catch { throw .tables(error) }
   }
 
-  /// Records what of `values` differs from the record as it was when it was read.
+  /// Records the values that differ from the record as it was read.
   ///
-  /// References are recorded as `link` and `unlink`, each with all its free fields; the rest as one `update`.
-  /// The events carry the context that was read, so a change that somebody else made since stays a sibling. What was
-  /// recorded from the same value before is seen as well, unless somebody else has written one of the registers
-  /// meanwhile: a context could not name the own event without theirs.
+  /// A reference becomes a `link` or `unlink` with all its free fields; the rest becomes one
+  /// `update`. Events carry the context that was read, so a later change of another writer stays a
+  /// sibling. Earlier changes from the same value count as seen, unless another writer changed one
+  /// of the registers since. No context includes the own event without the other one.
   ///
   /// - Parameters:
-  ///   - view: what the value has seen of the record; nil: all.
-  ///   - isUnchanged: whether the value at a place of `values` is the one that is given, which the record had when it was
-  ///     read, or another spelling of it, as a date in another zone is.
-  /// - Returns: what the value has seen now.
-  /// - Throws: `notFound`, `requiredReference`; `notFound` also if the record was deleted since.
+  ///   - view: the part of the record that the value has seen; nil: all.
+  ///   - isUnchanged: whether the value at an index of `values` spells the second argument, which is
+  ///     the value that was read.
+  /// - Returns: the part that the value has seen afterwards.
+  /// - Throws: `requiredReference`; `notFound`, also if the record was deleted since.
   @discardableResult
   package func update(
     _ model: Model, _ key: Key, _ values: [Assignment], from view: RecordView? = nil,
@@ -83,7 +83,7 @@ extension WriteTransaction {
     return view.moved(by: events[before...], from: current.context, to: try state(model, key))
   }
 
-  /// Records changes on top of `base`.
+  /// Records changes based on the state `base`.
   private func record(
     _ changes: [Assignment], _ model: Model, _ key: Key, on base: RecordState
   ) throws(NodeError) {
@@ -101,10 +101,10 @@ extension WriteTransaction {
     try recordNext(.update, model, key, &base, nil, base.completed(changes, rules))
   }
 
-  /// Deletes a record, with what section "Deleting" of the guarantees says of its children.
+  /// Deletes a record and treats its children as the section "Deleting" of the guarantees states.
   ///
-  /// - Parameter read: the record's context when it was read; nil: now. What was changed since stays a sibling of the
-  ///   deletion.
+  /// - Parameter read: the record's context when it was read; nil: the present one. Later changes
+  ///   stay siblings of the deletion.
   package func delete(_ model: Model, _ key: Key, readAt read: Context? = nil) throws(NodeError) {
     let current = try existing(model, key)
     var seen: RecordState?
@@ -112,12 +112,12 @@ extension WriteTransaction {
     try delete(model, key, seen: seen, milliseconds: nil)
   }
 
-  /// Makes a relationship of a record lead to another one, whichever side stores it.
+  /// Links a record to another one, whichever side stores the relationship.
   package func link(_ model: String, _ key: Key, _ name: String, _ target: Key) throws(NodeError) {
     try relate(.link, model, key, name, target)
   }
 
-  /// Ends what `link` made.
+  /// Removes a link.
   package func unlink(_ model: String, _ key: Key, _ name: String, _ target: Key) throws(NodeError) {
     try relate(.unlink, model, key, name, target)
   }
@@ -134,7 +134,7 @@ extension WriteTransaction {
         fields: [(name, schema.json(of: target, model: other))]))
   }
 
-  /// The revision of a record as it was when its context was this one; nil: as it is.
+  /// The revision of a record at a causal context; nil: the present one.
   package func revision(_ model: Model, _ key: Key, readAt read: Context?) throws(NodeError) -> String {
     let current = try existing(model, key)
     guard let read else { return current.revision }
@@ -142,7 +142,7 @@ extension WriteTransaction {
   }
 
   /// - Returns: the model.
-  /// - Throws: `notFound` if the record is not there.
+  /// - Throws: `notFound` if the record does not exist.
   @discardableResult
   package func demand(_ modelName: String, _ key: Key) throws(NodeError) -> Model {
     let model = try model(modelName)
@@ -174,14 +174,14 @@ extension WriteTransaction {
       isNull ? .unlink : .link, model, key, &base, relationship, base.completed(values, rules))
   }
 
-  /// The name of the relationship by which the other side declares a reference.
+  /// The name of the relationship that declares a reference on the other side.
   func inverseName(_ reference: Reference, of model: Model) -> String? {
     schema.model(named: reference.target)?.relationships.first {
       !$0.storesReference && $0.target == model.name && $0.referenceFields == reference.fields
     }?.name
   }
 
-  /// Records one event on top of `base`, and moves `base` on by it.
+  /// Records one event based on `base`, and applies it to `base`.
   private func recordNext(
     _ operation: Operation, _ model: Model, _ key: Key, _ base: inout RecordState, _ relationship: String?,
     _ assignments: [Assignment]
@@ -195,7 +195,7 @@ extension WriteTransaction {
     }
   }
 
-  /// The state of a record that the events of `context` make. Reads them from the log, if it is not the current one.
+  /// The state that the events in `context` produce. Reads the log unless it is the current state.
   private func past(
     _ model: Model, _ key: Key, at context: Context, _ current: RecordState
   ) throws(NodeError) -> RecordState {

@@ -24,7 +24,7 @@ extension WriteTransaction {
       case _ where relationship.storesReference:
         try setReference(model, key, relationship, targetKey, mutation.milliseconds)
       case .hasMany, .hasOne, .belongsTo:
-        // The child stores it: the same link, seen from the other side.
+        // The child stores the link.
         try setReference(
           target, targetKey, try childReference(relationship, of: model), key, mutation.milliseconds)
       }
@@ -65,7 +65,7 @@ extension WriteTransaction {
     return relationship
   }
 
-  /// A parent's hasMany or hasOne as its child stores it; made up where the child declares none.
+  /// A parent's hasMany or hasOne as its child stores it; synthesized if the child declares none.
   private func childReference(_ relationship: Relationship, of model: Model) throws(NodeError) -> Relationship
   {
     let child = try self.model(relationship.target)
@@ -116,7 +116,7 @@ extension WriteTransaction {
 
   // MARK: Join models
 
-  /// Whether the named relationships make up the whole key, and agree with it.
+  /// Whether the named relationships cover the whole key and agree with it.
   private func linksWholeKey(_ model: Model, _ key: Key, _ mutation: Mutation) throws(NodeError) -> Bool {
     guard !mutation.fields.isEmpty else { return false }
     var covered: Set<String> = []
@@ -133,14 +133,14 @@ extension WriteTransaction {
     return model.keyFields.allSatisfy { covered.contains(model.fields[$0].name) }
   }
 
-  /// The join model's row between two records.
+  /// The row of the join model for two records.
   private func joinRow(
     _ model: Model, _ key: Key, _ relationship: Relationship, _ target: Model, _ targetKey: Key
   ) throws(NodeError) -> (Model, Key) {
     let join = try self.model(relationship.joinModel ?? "")
     var parts: [String: KeyPart] = [:]
     for (name, part) in zip(relationship.referenceFields, key.parts) { parts[name] = part }
-    // A relationship between records of one model has its two sides in one list of relationships.
+    // A relationship within one model has both sides in one list.
     let facing = target.relationships.first {
       $0.joinModel == join.name && !($0.name == relationship.name && target.name == model.name)
     }
@@ -153,7 +153,7 @@ extension WriteTransaction {
     _ mutation: Mutation
   ) throws(NodeError) {
     let (join, joinKey) = try joinRow(model, key, relationship, target, targetKey)
-    // A link that is there is not written again.
+    // An existing link is not written again.
     if try exists(join, joinKey) { return }
     try perform(
       Mutation(

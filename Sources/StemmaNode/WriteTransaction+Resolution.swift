@@ -2,14 +2,14 @@ import StemmaEvents
 import StemmaMerge
 import StemmaSchema
 
-/// What to do about one conflict.
+/// The resolution of one conflict.
 package enum Resolution: Sendable {
-  /// The candidate with this number, as `conflicts` lists them: 1 is the one that is shown.
+  /// The candidate with this number in the list of `conflicts`; 1 is the shown one.
   case take(Int)
   /// The candidate that this event wrote.
-  case takeEvent(Dot)
+  case takeEvent(EventID)
   case set(JSON)
-  /// The record stays, although it was deleted concurrently.
+  /// Keeps the record despite a concurrent deletion.
   case keep
   case delete
   case shown
@@ -18,10 +18,10 @@ package enum Resolution: Sendable {
 }
 
 extension WriteTransaction {
-  /// Ends the conflict of one register of a record: an event that has seen all candidates writes it.
+  /// Resolves the conflict of one register: writes an event that has seen all candidates.
   ///
-  /// `field` names the field, or a reference's relationship; nil stands for the only conflict that there is, or the
-  /// only one of `kind`.
+  /// - Parameter field: the name of a field or of a reference's relationship. Nil selects the only
+  ///   conflict, or the only one of `kind`.
   package func resolve(
     _ modelName: String, _ keyJSON: JSON, field: String?, kind: RegisterConflict.Kind? = nil,
     _ resolution: Resolution
@@ -72,15 +72,15 @@ extension WriteTransaction {
     try state(model, key).conflicts(rules(model))
   }
 
-  /// Ends all conflicts of a record.
+  /// Resolves all conflicts of a record.
   func resolveAll(_ model: Model, _ key: Key, _ resolution: Resolution) throws(NodeError) {
-    // Each resolution changes the state on which the next one builds.
+    // Each resolution changes the state for the next one.
     while let conflict = try conflicts(model, key).first {
       try resolve(conflict, resolution, nil, model, key, try state(model, key))
     }
   }
 
-  /// Ends one conflict that is known already.
+  /// Resolves one known conflict.
   package func resolve(
     _ conflict: RegisterConflict, _ resolution: Resolution, _ field: String?, _ model: Model, _ key: Key,
     _ state: RecordState
@@ -98,7 +98,7 @@ extension WriteTransaction {
       outcome = (.resolve, state.completed(try given(json, conflict, field, model, key), rules))
     default:
       let candidate = try candidate(conflict, resolution, field, model, key)
-      // A deletion takes along what goes with the record, however it is chosen.
+      // A chosen deletion also treats the record's children, like any other.
       if conflict.kind == .delete, !candidate.exists {
         return try remove(model, key, seen: state, decides: true, milliseconds: nil)
       }
@@ -108,7 +108,7 @@ extension WriteTransaction {
       outcome.operation, model, key, state: state, assignments: outcome.assignments, milliseconds: nil)
   }
 
-  /// The value that a person gives instead of a candidate's, for a field or a reference.
+  /// The assignments of a value that a person supplies, for a field or a reference.
   private func given(
     _ json: JSON, _ conflict: RegisterConflict, _ field: String?, _ model: Model, _ key: Key
   ) throws(NodeError) -> [Assignment] {
@@ -135,10 +135,10 @@ extension WriteTransaction {
     return try reference(model, key, relationship, target)
   }
 
-  /// What tells a conflict from the others of its record.
+  /// The name that distinguishes a conflict from others of its record.
   private func name(of conflict: RegisterConflict, _ model: Model) -> String {
     if conflict.kind == .delete { return FieldDecision.existence(in: model) }
-    // The whole record has no name of its own.
+    // A whole-record conflict has no name.
     if model.conflictPolicy == .optimistic { return "--kind \(conflict.kind.rawValue)" }
     let names = conflict.fields.map { declaredName($0, model) }
     let reference = model.relationships.first { relationship in
@@ -188,14 +188,14 @@ extension RegisterConflict {
 }
 
 extension Value {
-  /// A value of a field that the schema does not know, of the type of the other values that were written to it; nil if
-  /// it is of another one.
+  /// Converts a value for a field outside of the schema to the type of the other written values;
+  /// nil if the types differ.
   fileprivate init?(_ json: JSON, like others: [Value]) {
     switch (others.first { !$0.isNull }, json) {
     case (_, .null): self = .null
     case (.bool, .bool(let flag)): self = .bool(flag)
     case (.int, .int(let number)): self = .int(number)
-    // As whole numbers are written that not every reader keeps exact.
+    // Large integers may arrive as text, because not every reader keeps them exact.
     case (.int, .string(let text)):
       guard let number = Int64(text) else { return nil }
       self = .int(number)

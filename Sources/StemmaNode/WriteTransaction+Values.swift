@@ -1,9 +1,9 @@
 import StemmaEvents
 import StemmaSchema
 
-/// Minted key parts, and the checks of typed values. (JSON that arrives is checked while it is read.)
+/// Generated key parts, and checks of typed values. (JSON is checked when it is read.)
 extension WriteTransaction {
-  /// What `mintedPart` needs to know for a model; to be called before it.
+  /// Prepares `mintedPart` for a model. The caller runs this first.
   func prepareMinting(_ model: Model) throws(NodeError) {
     guard integers == nil, let part = model.autoPopulatedField, model.fields[part].type.scalar == .int else {
       return
@@ -13,8 +13,8 @@ extension WriteTransaction {
     } catch { throw .tables(error) }
   }
 
-  /// A new value for the key part named `id`: a UUID of version 7 as text, or an integer that no other node
-  /// mints.
+  /// A new value for the key part named `id`: a UUIDv7 as text, or an integer that no other node
+  /// generates.
   func mintedPart(of model: Model) -> Value {
     guard let part = model.autoPopulatedField, model.fields[part].type.scalar == .int,
       let number = integers?.mint()
@@ -22,10 +22,10 @@ extension WriteTransaction {
     return .int(number)
   }
 
-  /// The key of a record that is written: its parts checked, and the one named `id` minted where it is nil.
+  /// The key of a record to write. Checks its parts and generates the one named `id` if it is nil.
   ///
-  /// - Throws: `missingKey` if another part is nil; `value` for a part that its scalar does not allow, and for a
-  ///   key that is too long.
+  /// - Throws: `missingKey` if another part is nil; `value` if the type does not allow a part, or
+  ///   if the key is too long.
   package func key(_ parts: [KeyPart?], of model: Model) throws(NodeError) -> Key {
     var encoded: [UInt8] = []
     encoded.reserveCapacity(parts.count * 40)
@@ -49,7 +49,7 @@ extension WriteTransaction {
       Key.encode(whole, into: &encoded)
     }
     let key = Key(trusted: encoded)
-    // A short key is within every limit: a byte of it becomes three of a partition's name at most.
+    // A short key is within every limit: a byte becomes three of a partition's name at most.
     if encoded.count > Limits.partition / 4 {
       do { _ = try schema.key(schema.json(of: key, model: model), of: model) } catch {
         throw .mutation(.value(error))
@@ -58,10 +58,10 @@ extension WriteTransaction {
     return key
   }
 
-  /// Values in the one form in which their fields are stored.
+  /// Values in the canonical form of their fields.
   ///
-  /// - Throws: `value`, naming model, record, field, value and rule, for one that its field's type does not allow.
-  ///   Null passes: whether it may stand is a matter of the operation.
+  /// - Throws: `value` for a value that its field's type does not allow. Null passes; the operation
+  ///   decides whether it is allowed.
   func checked(_ values: [Assignment], _ model: Model, _ key: Key) throws(NodeError) -> [Assignment] {
     var values = values
     // Values mostly come in the order of the fields.
@@ -93,7 +93,7 @@ extension WriteTransaction {
         rule: "a number that is neither infinite nor NaN")
     default: break
     }
-    // Embedded values come as their JSON text.
+    // Embedded values arrive as JSON text.
     guard field.type.scalar == nil, case .string(let text) = value else {
       return try schema.value(value.json, for: field, of: model.name)
     }

@@ -4,16 +4,16 @@ import StemmaMerge
 import StemmaSchema
 import StemmaTables
 
-/// The writes of one commit while they are being made.
+/// The writes of one commit in progress.
 ///
-/// Every change is checked against the state of its record as the tables show it (earlier changes of the same
-/// commit included), becomes an event, and is applied to the tables at once, inside of a transaction that the
-/// node commits after the log has synced the events, or rolls back. So an error anywhere leaves nothing behind.
+/// Each change is checked against its record in the tables, which include earlier changes of the
+/// commit. It becomes an event and is applied to the tables inside a SQLite transaction. The node
+/// commits the transaction after the log has synced the events, or rolls it back after an error.
 package final class WriteTransaction {
   package let schema: Schema
   let tables: TablesTransaction
   let isInScope: (Partition) -> Bool
-  /// The events of a record that the log holds, in arrival order; without those of this commit group.
+  /// Returns the logged events of a record in arrival order, without those of this commit group.
   let history: (RecordKey) throws(NodeError) -> [Event]
   let random: any RandomSource
   let wallClock: any Clock
@@ -21,27 +21,32 @@ package final class WriteTransaction {
   let wall: UInt64
   private(set) var clock: HybridClock
   var identifiers: UUIDv7
-  /// The numbers for integer keys that this commit makes; nil until it needs one.
+  /// The generator for integer keys in this commit; nil until one is needed.
   var integers: IntegerIdentifiers?
   let commit: CommitID
   var origin: Origin { commit.origin }
 
-  /// The author, reason and source of this commit.
+  /// The author, message and source of this commit.
   package var note: CommitNote
-  /// Whether references to records that are not there are refused.
+  /// Whether references to absent records are refused.
   package var refusesDangling = false
-  /// If there is one, they are noted here instead.
+  /// If not nil, collects such references instead.
   var dangling: [DanglingReference]?
-  /// Whether a write of the shown value closes the conflict of its field. Otherwise it changes nothing.
+  /// Whether a write of the shown value resolves its field's conflict, instead of having no effect.
   package var closesConflicts = true
-  /// Whether a partition lost events to corruption: its records can only be read.
+  /// Whether a partition lost events to corruption, which makes its records read-only.
   var isDamaged: (Partition) -> Bool = { _ in false }
   package private(set) var events: [Event] = []
+  /// The digests of `events`, at the same indices.
+  private(set) var digests: [StreamHash] = []
+  private var digester = EventDigester()
   package internal(set) var counts = WriteCounts()
-  /// That of the tables that a reader or the body met, whatever became of the error.
+  /// Corruption of the tables that the body or its reader met, even if it caught the error.
   private(set) var tableDamage: TablesError?
 
-  /// What the commit that is being made looks like from a record's side: the state before the next event.
+  /// The schema index of the model that was changed last.
+  private var lastModel: Int?
+  /// The event that causes the next events.
   private var cause: EventName?
 
   init(
@@ -65,17 +70,22 @@ package final class WriteTransaction {
   // MARK: Reading
 
   func model(_ name: String) throws(NodeError) -> Model {
-    guard let model = schema.model(named: name) else {
+    // Consecutive changes often concern the same model.
+    if lastModel.map({ schema.models[$0].name.hasSameBytes(as: name) }) == true, let lastModel {
+      return schema.models[lastModel]
+    }
+    guard let index = schema.models.firstIndex(where: { $0.name == name }) else {
       throw .mutation(.unknownModel(name, known: schema.models.map(\.name)))
     }
-    return model
+    lastModel = index
+    return schema.models[index]
   }
 
   func state(_ model: Model, _ key: Key) throws(NodeError) -> RecordState {
     do { return try tables.state(of: key, in: model) ?? RecordState() } catch { throw .tables(error) }
   }
 
-  /// The state of a record that has to exist.
+  /// The state of a record that must exist.
   func existing(_ model: Model, _ key: Key) throws(NodeError) -> RecordState {
     let state = try state(model, key)
     guard state.exists(rules(model)) else {
@@ -88,7 +98,7 @@ package final class WriteTransaction {
 
   func text(_ key: Key, _ model: Model) -> String { KeyWords.text(key, of: model) }
 
-  /// Reads a key; a part named `id` that is absent is minted when `mints` is set.
+  /// Reads a key. With `mints`, generates an absent part named `id`.
   func key(_ json: JSON?, of model: Model, mints: Bool = false) throws(NodeError) -> Key {
     guard json != nil || mints else {
       throw .mutation(.missingKey(model: model.name, parts: model.keyFields.map { model.fields[$0].name }))
@@ -99,7 +109,7 @@ package final class WriteTransaction {
     } catch { throw .mutation(.value(error)) }
   }
 
-  /// Says what the body, or who reads for it, met: damage of the tables is none that it could know how to go on from.
+  /// Notes an error that the body or its reader met. Corruption of the tables ends the commit.
   package func note(_ error: any Error) {
     switch error {
     case let error as TablesError: if case .needsRebuild = error { tableDamage = error }
@@ -132,19 +142,22 @@ package final class WriteTransaction {
       let event = Event(
         partition: partition, model: model.storedName, key: key, operation: operation,
         relationship: relationship, assignments: assignments,
-        dot: Dot(origin, try tables.head(partition, origin).sequence.next), context: state.context,
+        dot: EventID(origin, try tables.head(partition, origin).sequence.next), context: state.context,
         version: state.version.next, timestamp: timestamp ?? clock.now(wall: wall, above: state.latest),
         commit: commit, cause: cause)
-      try tables.apply(event)
+      let digest = digester.digest(of: event).hash
+      try tables.apply(event, digest: digest)
       events.append(event)
+      digests.append(digest)
     } catch { throw .tables(error) }
   }
 
-  /// Sets `createdAt` and `updatedAt` where the model declares them and the change does not.
+  /// Sets `createdAt` and `updatedAt` if the model declares them and the change does not set them.
   private func maintainTimes(
     _ assignments: inout [Assignment], _ operation: Operation, _ model: Model, _ milliseconds: UInt64
   ) {
     guard operation != .delete else { return }
+    if model.createdAt == nil, model.updatedAt == nil { return }
     for (name, isOnlyAtCreation) in [(model.createdAt, true), (model.updatedAt, false)] {
       guard let name, let field = model.field(named: name), !isOnlyAtCreation || operation == .create,
         !assignments.contains(where: { $0.field == field.storedName })
@@ -157,7 +170,7 @@ package final class WriteTransaction {
     }
   }
 
-  /// Makes the events that follow carry `event` as the one that caused them.
+  /// Records events inside `body` with `event` as their cause.
   func causing<Result>(
     _ event: EventName?, _ body: () throws(NodeError) -> Result
   ) throws(NodeError) -> Result {
@@ -167,12 +180,13 @@ package final class WriteTransaction {
     return try body()
   }
 
-  /// Traps if the commit contradicts itself. For tests, between two changes; in debug builds at the end of every commit.
+  /// Traps if the commit is inconsistent. Runs in debug builds at the end of each commit.
   ///
-  /// - All events are of this commit and in its scope, and each is in the partition of its key.
-  /// - Of each stream they are a run: what was taken back left no number out and none behind.
+  /// - All events are of this commit and in scope, each in the partition of its key.
+  /// - The sequences of each stream are consecutive, also after a partial rollback.
   package func checkInvariants() {
     precondition(cause == nil, "an event causes others while they are made")
+    precondition(digests.count == events.count, "each event has its digest")
     let models = Dictionary(uniqueKeysWithValues: schema.models.map { ($0.storedName, $0) })
     var last: [Partition: Sequence] = [:]
     for event in events {
@@ -188,10 +202,10 @@ package final class WriteTransaction {
     }
   }
 
-  /// Forgets the events so far, which are rehearsed and not stored. The tables keep what they did.
-  func forgetEvents() { events = [] }
+  /// Discards the rehearsed events so far. The tables keep their effects.
+  func forgetEvents() { (events, digests) = ([], []) }
 
-  /// Runs `body` as a commit of its own inside of this one: if it throws, what it did is taken back.
+  /// Runs `body` as a nested commit, which is rolled back if it throws.
   package func separately(_ body: (WriteTransaction) throws(NodeError) -> Void) throws(NodeError) {
     _ = try nested { transaction throws(NodeError) in
       try body(transaction)
@@ -199,7 +213,7 @@ package final class WriteTransaction {
     }
   }
 
-  /// As `separately`. Returns how many events there are more than before; `body` returns how many there are.
+  /// As `separately`. Returns the number of new events; `body` returns the total.
   func nested(_ body: (WriteTransaction) throws(NodeError) -> Int) throws(NodeError) -> Int {
     let before = events.count
     let countsBefore = counts
@@ -207,19 +221,20 @@ package final class WriteTransaction {
       return try tables.savepoint(NodeError.tables) { () throws(NodeError) in try body(self) } - before
     } catch {
       events.removeSubrange(before...)
+      digests.removeSubrange(before...)
       counts = countsBefore
       throw error
     }
   }
 }
 
-/// Effects of a commit that differ from the request of its source.
+/// Deviations of a commit from the request of its source.
 package struct WriteCounts: Equatable, Sendable {
-  /// Events whose requested time was before the last event of the record: each is just after that one.
+  /// Events with a requested time before the record's last event, which they follow directly.
   package private(set) var early = 0
-  /// Events whose requested time was in the future: each has the time of the import.
+  /// Events with a requested time in the future; they have the time of the import.
   package private(set) var future = 0
-  /// Records that were deleted under one key and made under another one.
+  /// Records that were deleted under one key and created under another.
   package internal(set) var moved = 0
   package init() {}
 

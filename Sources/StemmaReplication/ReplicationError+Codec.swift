@@ -2,7 +2,7 @@ import StemmaEvents
 import StemmaLog
 
 extension ReplicationError {
-  /// The bytes of a refusal: a code, then the fields of the case in their order.
+  /// The encoding of a refusal: a code, then the fields of the case in order.
   ///
   ///      1 malformed          subject, found
   ///      2 over limit         subject, found, limit
@@ -20,57 +20,57 @@ extension ReplicationError {
   ///     14 incomplete         text
   ///     15 failed             text
   ///
-  /// Texts are cut at `ReplicationLimits.refusalText` bytes and lists at `refusalItems`.
-  func encode(into writer: inout WireWriter) {
+  /// Texts are truncated to `ReplicationLimits.refusalText` bytes and lists to `refusalItems`.
+  func encode(into writer: inout [UInt8]) {
     switch self {
     case .malformed(let subject, let found): writer.append(code: 1, subject, found)
     case .overLimit(let subject, let found, let limit):
       writer.append(code: 2, subject)
-      writer.append(found)
-      writer.append(limit)
+      writer.appendVarint(found)
+      writer.appendVarint(limit)
     case .newerFormat(let subject, let found, let supported):
       writer.append(code: 3, subject)
-      writer.append(found)
-      writer.append(supported)
+      writer.appendVarint(found)
+      writer.appendVarint(supported)
     case .damaged(let subject, let found): writer.append(code: 4, subject, found)
     case .sameLog(let id):
-      writer.append(byte: 5)
-      writer.append(fixed: id.rawValue)
+      writer.append(5)
+      writer.appendFixed(id.rawValue)
     case .schemaConflict(let conflicts):
       let texts = conflicts.prefix(ReplicationLimits.refusalItems)
-      writer.append(byte: 6)
-      writer.append(texts.count)
+      writer.append(6)
+      writer.appendVarint(texts.count)
       for text in texts { writer.append(cut: text) }
     case .schemaUnreadable(let why): writer.append(code: 7, why)
     case .notPermitted(let partitions):
       let named = partitions.prefix(ReplicationLimits.refusalItems)
-      writer.append(byte: 8)
-      writer.append(named.count)
-      for partition in named { writer.append(partition.bytes) }
+      writer.append(8)
+      writer.appendVarint(named.count)
+      for partition in named { writer.appendCounted(partition.bytes) }
     case .unexpectedMessage(let found, let expected): writer.append(code: 9, found, expected)
     case .fork(let fork):
-      writer.append(byte: 10)
-      writer.append(fork.partition.bytes)
+      writer.append(10)
+      writer.appendCounted(fork.partition.bytes)
       writer.append(fork.origin)
-      writer.append(fork.sequence.rawValue)
+      writer.appendVarint(fork.sequence.rawValue)
       for side in [fork.finder, fork.peer] {
         writer.append(cut: side.node)
         writer.append(side.hash)
       }
     case .gap(let partition, let origin, let expected, let found):
-      writer.append(byte: 11)
-      writer.append(partition.bytes)
+      writer.append(11)
+      writer.appendCounted(partition.bytes)
       writer.append(origin)
-      writer.append(expected.rawValue)
-      writer.append(found.rawValue)
+      writer.appendVarint(expected.rawValue)
+      writer.appendVarint(found.rawValue)
     case .foreignPartition(let partition):
-      writer.append(byte: 12)
-      writer.append(partition.bytes)
+      writer.append(12)
+      writer.appendCounted(partition.bytes)
     case .hostileEvent(let name, let why):
-      writer.append(byte: 13)
-      writer.append(name.partition.bytes)
+      writer.append(13)
+      writer.appendCounted(name.partition.bytes)
       writer.append(name.dot.origin)
-      writer.append(name.dot.sequence.rawValue)
+      writer.appendVarint(name.dot.sequence.rawValue)
       writer.append(cut: why)
     case .incomplete(let what): writer.append(code: 14, what)
     case .failed(let what): writer.append(code: 15, what)
@@ -81,23 +81,25 @@ extension ReplicationError {
   }
 
   init(from reader: inout WireReader) throws(ReplicationError) {
-    switch try reader.byte() {
+    switch try reader.byte("refusal") {
     case 1: self = .malformed(try reader.refusalText(), try reader.refusalText())
     case 2:
-      self = .overLimit(try reader.refusalText(), found: try reader.number(), limit: try reader.number())
+      self = .overLimit(
+        try reader.refusalText(), found: try reader.varint("refusal"), limit: try reader.varint("refusal"))
     case 3:
       self = .newerFormat(
-        try reader.refusalText(), found: try reader.number(), supported: try reader.number())
+        try reader.refusalText(), found: try reader.varint("refusal"), supported: try reader.varint("refusal")
+      )
     case 4: self = .damaged(try reader.refusalText(), try reader.refusalText())
-    case 5: self = .sameLog(LogID(try reader.fixed()))
+    case 5: self = .sameLog(LogID(try reader.fixed("refusal")))
     case 6:
-      let count = try reader.count("texts", limit: ReplicationLimits.refusalItems, itemSize: 1)
+      let count = try reader.count("texts", limit: ReplicationLimits.refusalItems, each: 1)
       var texts: [String] = []
       for _ in 0..<count { texts.append(try reader.refusalText()) }
       self = .schemaConflict(texts)
     case 7: self = .schemaUnreadable(try reader.refusalText())
     case 8:
-      let count = try reader.count("partitions", limit: ReplicationLimits.refusalItems, itemSize: 2)
+      let count = try reader.count("partitions", limit: ReplicationLimits.refusalItems, each: 2)
       var partitions: [Partition] = []
       for _ in 0..<count { partitions.append(try reader.partition()) }
       self = .notPermitted(partitions)
@@ -118,26 +120,26 @@ extension ReplicationError {
     case 13:
       let partition = try reader.partition()
       let origin = try reader.origin()
-      let name = EventName(partition: partition, dot: Dot(origin, try reader.sequence()))
+      let name = EventName(partition: partition, dot: EventID(origin, try reader.sequence()))
       self = .hostileEvent(name, try reader.refusalText())
     case 14: self = .incomplete(try reader.refusalText())
     case 15: self = .failed(try reader.refusalText())
-    case let code: throw reader.malformed("refusal code \(code)")
+    case let code: throw .malformed("refusal", "refusal code \(code)")
     }
   }
 }
 
-extension WireWriter {
-  /// A text for people, cut at the limit of refusals and between characters.
+extension [UInt8] {
+  /// Appends a text for people, truncated to the limit of refusals, between characters.
   mutating func append(cut text: String) {
-    var length = min(text.utf8.count, ReplicationLimits.refusalText)
+    var length = Swift.min(text.utf8.count, ReplicationLimits.refusalText)
     let bytes = Array(text.utf8)
     while length < bytes.count, length > 0, bytes[length] & 0xC0 == 0x80 { length -= 1 }
-    append(Array(bytes[..<length]))
+    appendCounted(Array(bytes[..<length]))
   }
 
   fileprivate mutating func append(code: UInt8, _ texts: String...) {
-    append(byte: code)
+    append(code)
     for text in texts { append(cut: text) }
   }
 }

@@ -1,49 +1,49 @@
 import StemmaEvents
 import StemmaLog
 
-/// Why a session or a shipment was refused. What one side throws travels to the other as a refusal, so each
-/// case has its bytes (`ReplicationError+Codec.swift`). Nothing was written when any of these is thrown;
-/// pieces that were adopted before it stay.
+/// Why a session or a shipment was rejected. The error of one side is sent to the other as a
+/// refusal, so each case has an encoding (`ReplicationError+Codec.swift`). The error itself wrote
+/// nothing; batches that were adopted before it stay.
 package enum ReplicationError: Error, Hashable, Sendable {
-  /// Bytes are not what the format demands: of what, and what was found.
+  /// The bytes violate the format: where, and what was found.
   case malformed(_ subject: String, _ found: String)
   case overLimit(_ subject: String, found: UInt64, limit: UInt64)
-  /// A version of a format that this program does not know.
+  /// A format version that this program does not support.
   case newerFormat(_ subject: String, found: UInt64, supported: UInt64)
-  /// A digest does not hold.
+  /// A digest does not match.
   case damaged(_ subject: String, _ found: String)
   /// Both sides have the same log id: one is a copy of the other's directory.
   case sameLog(LogID)
-  /// Key, partition rule or conflict policy of a model differ.
+  /// The key, partition rule or conflict policy of a model differs.
   case schemaConflict([String])
   case schemaUnreadable(String)
-  /// The peer may not read or write these.
+  /// The peer may not read or write these partitions.
   case notPermitted([Partition])
   case unexpectedMessage(_ found: String, expected: String)
   case fork(Fork)
-  /// Events between what is held and what came are missing.
+  /// Events between the held ones and the received ones are missing.
   case gap(Partition, Origin, expected: Sequence, found: Sequence)
-  /// A partition that was not asked for.
+  /// A partition that was not requested.
   case foreignPartition(Partition)
-  /// An event that no honest writer makes.
+  /// An event that no correct writer creates.
   case hostileEvent(EventName, String)
-  /// The other side ended before all that it said it has had come.
+  /// The other side closed before sending everything that it announced.
   case incomplete(String)
-  /// Trouble of the node itself, not of what the peer sent: its log or its disk.
+  /// A failure of the node itself, in its log or on its disk, and not of the peer's data.
   case failed(String)
-  /// The node's log, met while it was read for the peer, which hears of it as `failed`.
+  /// Corruption of the node's log, found while reading it for the peer, which receives `failed`.
   case damagedLog(Damage)
-  /// Patterns that make no scope.
+  /// Patterns that form no scope.
   case scope(ScopeError)
-  /// The peer said no.
+  /// The peer sent a refusal.
   indirect case refusedByPeer(ReplicationError)
 }
 
-/// Two histories under one origin: a copied directory, or a machine that was set back, wrote again.
+/// Two histories of one origin: a copied directory, or a machine that was restored, wrote again.
 package struct Fork: Hashable, Sendable {
   package struct Side: Hashable, Sendable {
     package var node: String
-    /// Of the events 1 … `sequence`.
+    /// The hash of the events 1 … `sequence`.
     package var hash: StreamHash
 
     package init(node: String, hash: StreamHash) {
@@ -54,9 +54,9 @@ package struct Fork: Hashable, Sendable {
 
   package var partition: Partition
   package var origin: Origin
-  /// Where the sides were compared; they parted at or before it.
+  /// The sequence at which the sides were compared; they diverged at or before it.
   package var sequence: Sequence
-  /// Who found it.
+  /// The side that found the fork.
   package var finder: Side
   package var peer: Side
 
@@ -81,7 +81,7 @@ extension ReplicationError {
 }
 
 extension ReplicationError: CustomStringConvertible {
-  /// What is wrong, where, and what to do next.
+  /// The defect, its place, and the next step.
   package var description: String {
     switch self {
     case .malformed(let subject, let found): "\(subject) is malformed: \(found)"

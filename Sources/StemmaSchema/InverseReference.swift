@@ -2,7 +2,7 @@
 package struct InverseReference: Sendable, Equatable {
   /// The model that stores the reference.
   package var child: Model
-  /// As the child declares it; made from the parent's declaration where the child declares none.
+  /// The child's declaration, or one derived from the parent's.
   package var relationship: Relationship
   /// Whether the child cannot be without it.
   package var isRequired: Bool
@@ -19,7 +19,7 @@ extension Schema {
         found.append(inverse(child, relationship, of: model))
       }
     }
-    // A hasMany or hasOne that no belongsTo faces.
+    // A hasMany or hasOne without a belongsTo on the other side.
     for declared in model.relationships where !declared.storesReference && declared.kind != .manyToMany {
       guard let child = self.model(named: declared.target),
         !found.contains(where: {

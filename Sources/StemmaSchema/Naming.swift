@@ -1,9 +1,9 @@
-/// The names that a schema leaves unsaid. All input names are GraphQL names, hence ASCII.
+/// The names that a schema implies. All input names are GraphQL names, hence ASCII.
 package enum Naming {
   /// The table of a model: lower camel case, plural. `Book` → `books`, `URLEntry` → `urlEntries`.
   package static func tableName(ofModel name: String) -> String { plural(lowerCamel(name)) }
 
-  /// The first letter, or all but the last of several capitals in front of a small letter, made small.
+  /// Lowercases the first letter, or all but the last of several capitals before a small letter.
   package static func lowerCamel(_ name: String) -> String {
     let capitals = name.prefix { $0.isUppercase }
     let count = capitals.count
@@ -13,7 +13,7 @@ package enum Naming {
     return name.prefix(lowered).lowercased() + name.dropFirst(lowered)
   }
 
-  /// swift-structured-queries' rule, naive on purpose: anybody can tell the result beforehand.
+  /// The rule of swift-structured-queries, simple on purpose: its result is predictable.
   package static func plural(_ name: String) -> String {
     let lower = name.lowercased()
     if ["ch", "sh", "s", "x", "z"].contains(where: lower.hasSuffix) { return name + "es" }
@@ -23,14 +23,14 @@ package enum Naming {
     return name + "s"
   }
 
-  /// Amplify's name of an implicit reference field: the words in camel case, each kept but for its first
-  /// letter. (`Post3aV2`, `comments`, `id`) → `post3aV2CommentsId`.
+  /// Amplify's name of an implicit reference field: the words in camel case, each otherwise
+  /// unchanged. (`Post3aV2`, `comments`, `id`) → `post3aV2CommentsId`.
   static func referenceField(_ words: String...) -> String {
     words.enumerated().map { $0 == 0 ? small($1) : capital($1) }.joined()
   }
 
-  /// Amplify's names in a join model: the first key part gets a capital, the others are appended as they
-  /// are. `postWithTagsCompositeKeyPostId`, `postWithTagsCompositeKeytitle`.
+  /// Amplify's names in a join model: the first key part is capitalized, the others are appended
+  /// unchanged. `postWithTagsCompositeKeyPostId`, `postWithTagsCompositeKeytitle`.
   static func joinFields(prefix: String, keyParts: [String]) -> [String] {
     keyParts.enumerated().map { prefix + ($0 == 0 ? capital($1) : $1) }
   }

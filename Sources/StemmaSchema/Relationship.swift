@@ -1,4 +1,4 @@
-/// A relationship as one of its two models declares it.
+/// A relationship, from the view of one of its two models.
 ///
 /// It is stored once, in the reference fields of one model (the child), and seen from both sides.
 package struct Relationship: Sendable, Equatable {
@@ -11,11 +11,11 @@ package struct Relationship: Sendable, Equatable {
   }
 
   package enum DeleteRule: String, Sendable, CaseIterable {
-    /// Required references: the child is deleted; optional ones: it is unlinked.
+    /// A child is deleted if its reference is required, and unlinked otherwise.
     case standard = "STANDARD"
     /// A parent with children cannot be deleted.
     case restrict = "RESTRICT"
-    /// The child is deleted, also if its reference is optional.
+    /// The child is deleted, even if its reference is optional.
     case cascade = "CASCADE"
   }
 
@@ -23,12 +23,12 @@ package struct Relationship: Sendable, Equatable {
   package var kind: Kind
   /// The model on the other side.
   package var target: String
-  /// Whether the declaring model stores the reference fields. True for `belongsTo` and for Gen 1's
-  /// `hasOne`; then the key of `target` is what they hold. False for `hasMany` and Gen 2's `hasOne`: then
-  /// `target` stores them, and they hold the declaring model's key.
+  /// Whether the declaring model stores the reference fields, with the key of `target`. True for
+  /// `belongsTo` and for Gen 1's `hasOne`. False for `hasMany` and Gen 2's `hasOne`: then `target`
+  /// stores them, with the declaring model's key.
   package var storesReference: Bool
-  /// Reference fields on the model that stores them, one per part of the other model's key, in its order.
-  /// For `manyToMany`: the fields of the join model that hold the declaring model's key.
+  /// Reference fields in the model that stores them, one for each part of the other model's key, in
+  /// its order. For `manyToMany`: the fields of the join model with the declaring model's key.
   package var referenceFields: [String]
   package var isRequired: Bool
   package var deleteRule: DeleteRule
@@ -56,7 +56,7 @@ package struct Reference: Sendable, Equatable {
   package var target: String
   /// One for each part of the target's key, in its order.
   package var fields: [String]
-  /// The relationship of this model that stores it; nil if only the target declares one (`hasMany`, `hasOne`).
+  /// This model's relationship that stores it; nil if only the target declares one.
   package var relationship: String?
   /// Whether it must not be null.
   package var isRequired: Bool
@@ -99,7 +99,7 @@ extension Schema {
 }
 
 extension Model {
-  /// The reference fields of a relationship that are not parts of this model's own key. They are one
+  /// A relationship's reference fields that are not parts of this model's own key. They are one
   /// register: written together, merged together. Empty if the key fixes the whole reference.
   package func freeReferenceFields(of relationship: Relationship) -> [String] {
     freeFields(of: relationship.referenceFields)
@@ -111,8 +111,8 @@ extension Model {
     names.filter { name in !keyFields.contains { fields[$0].name == name } }
   }
 
-  /// The free reference fields in groups that are written and merged together: the fields of one reference,
-  /// and of all that share a field with it. Groups and their fields stand in the order of `fields`.
+  /// Free reference fields in groups that are written and merged together: those of a reference,
+  /// and of all that share a field with it. Groups and fields are in the order of `fields`.
   package var referenceRegisters: [[String]] {
     var groups: [Set<String>] = []
     for reference in references {
@@ -126,8 +126,8 @@ extension Model {
     return order.sorted { $0.lexicographicallyPrecedes($1) }.map { $0.map { fields[$0].name } }
   }
 
-  /// Whether a field holds a key part of this record or of another, so that its values are written as key
-  /// parts are: an AWSDateTime in UTC.
+  /// Whether a field holds a key part of this record or of another. Its values are then written
+  /// like key parts: an AWSDateTime in UTC.
   package func holdsKeyPart(_ name: String) -> Bool {
     keyFields.contains { fields[$0].name == name } || references.contains { $0.fields.contains(name) }
   }

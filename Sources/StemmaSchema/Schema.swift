@@ -1,11 +1,11 @@
-/// Everything that a node knows about the shape of its data: models, enums and embedded types.
+/// The shape of a node's data: models, enums and embedded types.
 ///
-/// A schema is a plain value. It is read from GraphQL SDL, checked once while reading, and from then on
-/// complete: implied `id` fields, implicit reference fields and the join models of `@manyToMany` stand in
-/// it like declared ones. All names are GraphQL names, `[_A-Za-z][_0-9A-Za-z]*`, hence ASCII, so comparing
-/// them as Swift strings compares bytes.
+/// A schema is a plain value. It is read from GraphQL SDL, checked once while reading, and then
+/// complete. It contains implied `id` fields, implicit reference fields and the join models of
+/// `@manyToMany` like declared ones. All names are ASCII, `[_A-Za-z][_0-9A-Za-z]*`, so comparing
+/// Swift strings compares bytes.
 package struct Schema: Sendable, Equatable {
-  /// In order of declaration; join models that `@manyToMany` implies follow at the end.
+  /// In order of declaration; join models that `@manyToMany` implies come last.
   package let models: [Model]
   package var enums: [EnumType]
   package var embeddedTypes: [EmbeddedType]
@@ -31,22 +31,21 @@ package struct Schema: Sendable, Equatable {
 /// A record type.
 package struct Model: Sendable, Equatable {
   package var name: String
-  /// The name under which events of this model stand in the log; differs from `name` after a rename
-  /// with `@mapsTo`.
+  /// The model's name in events of the log; differs from `name` after a rename with `@mapsTo`.
   package var storedName: String
   /// The table of the projection.
   package var tableName: String
-  /// All stored fields, reference fields included, in order of declaration. Key parts are among them.
+  /// All stored fields, key parts and reference fields included, in order of declaration.
   package let fields: [Field]
   /// Indices into `fields`, in the order of the key's definition.
   package var keyFields: [Int]
-  /// How many leading key parts make up the partition's name; 0 when all records of the model share the
-  /// partition that is named after the model.
+  /// How many leading key parts make up the partition's name. At 0, all records of the model share
+  /// the partition that is named after the model.
   package var partitionDepth: Int
   package var relationships: [Relationship]
-  /// Every reference that this model stores, whichever side declares it: those of its own relationships,
-  /// then those that only the other model's `hasMany` or `hasOne` names. A model that stands in a schema has
-  /// them; before that the list is empty.
+  /// Every reference that this model stores, whichever side declares it: those of its own
+  /// relationships, then those that only the other model's `hasMany` or `hasOne` names. The list is
+  /// empty until a schema contains the model.
   package internal(set) var references: [Reference] = []
   package var indexes: [Index]
   package var conflictPolicy: ConflictPolicy
@@ -85,11 +84,11 @@ package struct Model: Sendable, Equatable {
   package func relationship(named name: String) -> Relationship? { relationships.first { $0.name == name } }
   package func isKeyField(_ index: Int) -> Bool { keyFields.contains(index) }
 
-  /// The key part that is minted when it is absent: a field named `id` of type ID, String or Int.
+  /// The key part that is minted if it is absent: a field named `id` of type ID, String or Int.
   package var autoPopulatedField: Int? { keyFields.first { fields[$0].isMinted } }
 
-  /// Whether two or more relationships' reference fields make up the whole key and no other field is
-  /// required. Linking makes a row of such a model, unlinking deletes it.
+  /// Whether the reference fields of two or more relationships make up the whole key, and no other
+  /// field is required. Linking creates a row of such a model, unlinking deletes it.
   package var isJoinModel: Bool {
     let key = Set(keyFields.map { fields[$0].name })
     let inside = relationships.filter {
@@ -106,14 +105,14 @@ package struct Model: Sendable, Equatable {
 /// One stored field of a model, or of an embedded type.
 package struct Field: Sendable, Equatable {
   package var name: String
-  /// The name under which assignments stand in the log; differs from `name` after a rename.
+  /// The field's name in assignments of the log; differs from `name` after a rename.
   package var storedName: String
   package var type: FieldType
   package var isRequired: Bool
   /// The literal of `@default`, as JSON text.
   package var defaultValue: String?
 
-  /// Whether a node makes up the value of such a part of a key where it is absent.
+  /// Whether a node generates the value of such a key part if it is absent.
   package var isMinted: Bool { name == "id" && [.id, .string, .int].contains(type.scalar) }
 
   package init(
@@ -137,7 +136,7 @@ package struct FieldType: Sendable, Equatable {
 
   package var base: Base
   package var isList: Bool
-  /// `[T!]`: whether null is refused inside of the list.
+  /// `[T!]`: whether the list refuses null.
   package var elementsRequired: Bool
 
   package init(_ base: Base, isList: Bool = false, elementsRequired: Bool = false) {
@@ -179,7 +178,7 @@ package struct EnumType: Sendable, Equatable {
   }
 }
 
-/// A non-model type; its values are stored inside of the records that have them.
+/// A non-model type; its values are stored inside of records.
 package struct EmbeddedType: Sendable, Equatable {
   package var name: String
   package var fields: [Field]
@@ -207,11 +206,11 @@ package enum ConflictPolicy: String, Sendable, CaseIterable {
   case automerge = "AUTOMERGE"
   /// Per field; the latest timestamp is shown.
   case latest = "LATEST"
-  /// The whole record is one register.
+  /// Per record, as a whole.
   case optimistic = "OPTIMISTIC"
 }
 
-/// What is shown when a record was deleted and changed concurrently.
+/// The result for a record that was deleted and changed concurrently.
 package enum DeletePolicy: String, Sendable, CaseIterable {
   case byVersion = "BY_VERSION"
   case deleteWins = "DELETE_WINS"

@@ -1,15 +1,15 @@
-/// What somebody may have meant who wrote a name that is not there.
+/// Suggestions for an unknown name.
 package enum Spelling {
-  /// How many letters may be added, left out or exchanged.
+  /// How many bytes may be added, removed or replaced.
   private static let tolerance = 2
 
-  /// The known name that differs only in case, else the first of those that differ least, by two letters at most.
+  /// The known name that differs only in case, else the first of the nearest, within two bytes.
   package static func nearest(to name: String, among known: [String]) -> String? {
     if let same = known.first(where: { $0.lowercased() == name.lowercased() }) { return same }
     var nearest: (name: String, distance: Int)?
     for candidate in known {
       let distance = distance(candidate, name)
-      // Of a short name nothing would be left.
+      // A short name must not be replaced as a whole.
       guard distance <= tolerance, distance < name.utf8.count, distance < nearest?.distance ?? .max else {
         continue
       }

@@ -1,12 +1,12 @@
 import StemmaSchema
 
-/// Draws valid schemas: every directive, key shape, relationship form and type.
+/// Generates random valid schemas with every directive, key shape, relationship form and type.
 package struct SchemaGenerator {
   private var random: SplitMix64
   private let isLoose: Bool
 
-  /// - Parameter isLoose: also schemas that may be refused: reference fields that relationships imply are declared, with
-  ///   any type and requirement, and required markers are left out.
+  /// - Parameter isLoose: also generates schemas that may be rejected. They declare reference
+  ///   fields that relationships imply, with any type and requirement, and omit required markers.
   package init(seed: UInt64, isLoose: Bool = false) {
     random = SplitMix64(seed: seed)
     self.isLoose = isLoose

@@ -12,9 +12,9 @@ package struct SplitMix64: RandomNumberGenerator, Sendable {
     return z ^ z >> 31
   }
 
-  /// A number in 0 ..< limit; limit must be above 0.
+  /// A number in 0 ..< limit; `limit` must be positive.
   package mutating func below(_ limit: Int) -> Int { Int(next() % UInt64(limit)) }
   package mutating func chance(_ percent: Int) -> Bool { below(100) < percent }
-  /// One of the elements; there must be some.
+  /// A random element of a nonempty array.
   package mutating func element<Element>(_ elements: [Element]) -> Element { elements[below(elements.count)] }
 }

@@ -5,22 +5,22 @@ import StemmaEvents
 import StemmaLog
 import StemmaSchema
 
-/// The projection of a log into SQLite: one row per record, next to what merging and replication need.
+/// The projection of a log into SQLite: one row per record, with merge and replication data.
 ///
-/// The file is a cache. It is in WAL mode with synchronous=NORMAL, so a crash of the machine may undo the last
-/// transactions; as the position in the log and the rows change in one transaction, the tables then are those of
-/// an earlier position and catch up from the log. Whatever else is wrong with the file, a rebuild mends it.
+/// The file is a cache in WAL mode with synchronous=NORMAL, so a machine crash may undo the last
+/// transactions. A transaction changes rows and log position together, so the tables then catch up
+/// from an earlier position. A rebuild repairs every other defect of the file.
 ///
-/// Several processes may have one file open. Writers take turns under the node's writer lock; readers each see
-/// one committed state. A rebuild puts a new file in the place of the old one: who opened it only to read goes on with the
-/// old one, as does a read under way; to others `read` and `write` then throw `replaced`.
+/// Several processes may have one file open. Writers take turns under the node's writer lock;
+/// readers each see one committed state. A rebuild replaces the file. Read-only instances and reads
+/// in progress continue on the old one; otherwise `read` and `write` then throw `replaced`.
 package final class Tables: Sendable {
   package enum Mode: Sendable {
     case readOnly
     case readWrite
   }
 
-  /// How long to wait for another connection's transaction, in seconds, unless somebody says otherwise.
+  /// How long to wait for another connection's transaction by default, in seconds.
   package static let busyLimit: TimeInterval = 5
 
   package let path: String
@@ -30,14 +30,14 @@ package final class Tables: Sendable {
   private let identity: FileIdentity?
   private let prepared = PreparedWriters()
 
-  /// What the writing connection keeps from one transaction to the next: its statements, the streams, and small records.
-  /// Unchecked, because it is only touched inside of `writeWithoutTransaction`, which runs one block at a time.
+  /// State of the writing connection between transactions: statements, streams, small records.
+  /// Unchecked, because only `writeWithoutTransaction`, which runs one block at a time, touches it.
   private final class PreparedWriters: @unchecked Sendable {
     var writers: [RowWriter] = []
     var kept = KeptStatements()
-    /// SQLite's number of the catalogue when it was last found to be as it was made.
+    /// SQLite's schema version at the last successful check of the catalogue.
     var catalogue: Int64?
-    /// The last transaction, if what it knows holds as long as the file has this version.
+    /// The last transaction and the file version for which its cached state is valid.
     var last: (transaction: TablesTransaction, version: UInt32)?
   }
 
@@ -51,16 +51,16 @@ package final class Tables: Sendable {
 
   // MARK: Opening
 
-  /// Opens the tables of a node; `readWrite` makes empty ones if there is no file (position: the start of
-  /// the log).
+  /// Opens the tables of a node; `readWrite` creates empty ones at the start of the log if there is
+  /// no file. `readWrite` reads every stream.
   ///
-  /// Costs a look at each stream for `readWrite`.
-  /// `leavesFiles`: no file appears beside that of a reader, as SQLite makes them to keep writers apart; nobody must
-  /// write meanwhile. Where there is a log of transactions they are there already, and the one of locks may change.
-  ///
-  /// - Throws: `needsRebuild` if the file is missing (`readOnly`), damaged, of another format, made for another
-  ///   schema, or a state of the past; for `readWrite`, if it does not know of all streams what a writer knew last.
-  ///   Damage that the header and Stemma's own tables do not show is found when the rows are read.
+  /// - Parameter leavesFiles: SQLite creates none of its sidecars for a reader. No process may
+  ///   write during the read. If a write-ahead log exists, the sidecars exist already, and the lock
+  ///   file may change.
+  /// - Throws: `needsRebuild` if the file is missing (`readOnly`), corrupt, of another format, made
+  ///   for another schema, or a past state. For `readWrite`, also if the streams are not those that
+  ///   a writer wrote last.
+  ///   Corruption outside of the header and Stemma's own tables is found when the rows are read.
   package static func open(
     at path: String, schema: Schema, mode: Mode, wait: TimeInterval = busyLimit, leavesFiles: Bool = false
   ) throws(TablesError) -> Tables {
@@ -70,13 +70,13 @@ package final class Tables: Sendable {
       let outcome = Swift.Result { () throws(TablesError) in
         try openOnce(path, schema, mode, wait: wait, leavesFiles: leavesFiles)
       }
-      // SQLite finds the log of transactions by name at the first read, and from then on goes on with what it has open.
+      // SQLite finds the write-ahead log by name at the first read, and then keeps that file open.
       if FileIdentity(of: path) == identity { return try outcome.get() }
     }
     throw .replaced(path: path)
   }
 
-  /// How often a reader opens tables anew that another process replaces while he opens them.
+  /// How often a reader reopens tables that another process replaces during the opening.
   private static let attempts = 100
 
   private static func openOnce(
@@ -85,7 +85,7 @@ package final class Tables: Sendable {
     let isNew = !(try FileReplacement.isThere(path))
     if isNew {
       if mode == .readOnly { throw .needsRebuild(path: path, .missing) }
-      // A log of transactions that outlived its file would be replayed into the new one.
+      // SQLite would replay a left-over write-ahead log into the new file.
       FileReplacement.removeSidecars(of: path)
     }
     let tableSet = TableSet(schema)
@@ -99,14 +99,14 @@ package final class Tables: Sendable {
         try tableSet.create(in: connection)
         for statement in tableSet.createIndexes { try connection.execute(statement) }
         try Meta.write(tableSet, to: connection)
-        try Meta.write(LogToken.start, .zero, to: connection)
+        try Meta.write(AppliedPosition(.start), .zero, to: connection)
         try connection.execute("COMMIT")
       }
     } else {
       do throws(TablesError) {
         try tables.read { reader throws(TablesError) in
           try Meta.check(reader.connection, tableSet, isLive: true)
-          // Once for all that this instance will write.
+          // Once for all writes of this instance.
           if mode == .readWrite { try HeadSum.check(reader.connection) }
         }
       } catch { throw error.ofOwnStatement }
@@ -114,7 +114,7 @@ package final class Tables: Sendable {
     return tables
   }
 
-  /// Opens any file that `rebuild` made for this schema, also one that shows the past, for reading.
+  /// Opens any file that `rebuild` made for this schema for reading, even one of a past state.
   package static func openForReading(at path: String, schema: Schema) throws(TablesError) -> Tables {
     guard try FileReplacement.isThere(path) else { throw .needsRebuild(path: path, .missing) }
     let tableSet = TableSet(schema)
@@ -126,30 +126,30 @@ package final class Tables: Sendable {
     return tables
   }
 
-  /// Takes tables away, so that the next one to open them finds none. The node's writer lock must be held.
+  /// Removes tables, so that the next opening finds none. The caller holds the node's writer lock.
   package static func remove(at path: String) throws(TablesError) { try FileReplacement.remove(path) }
 
-  /// The most bytes of a path, links followed, at which SQLite opens a file and those that it needs beside it.
+  /// The longest path in bytes, with links resolved, at which SQLite opens a file and its sidecars.
   package static let longestPath = 504
 
-  /// Throws `pathTooLong` unless tables can be made at a path, in whose directory nothing needs to be there yet.
+  /// Throws `pathTooLong` unless tables can be created at a path. Its directory need not exist.
   package static func checkLength(ofPath path: String) throws(TablesError) {
     let resolved = URL(fileURLWithPath: path).resolvingSymlinksInPath().path
     let limit = longestPath - unfinishedSuffix.utf8.count
     if resolved.utf8.count > limit { throw .pathTooLong(path: path, limit: limit) }
   }
 
-  /// What is added to the name of tables that are being made.
+  /// The suffix of unfinished tables.
   static let unfinishedSuffix = ".building"
 
-  /// Takes away what a process left that died while it made tables anew. The node's writer lock must be held.
+  /// Removes tables that a crashed rebuild left. The caller holds the node's writer lock.
   package static func removeUnfinished(at path: String) {
-    // What cannot be removed is told by the next rebuild.
+    // The next rebuild reports a file that cannot be removed.
     unlink(path + unfinishedSuffix)
     FileReplacement.removeSidecars(of: path + unfinishedSuffix)
   }
 
-  /// Empty tables in memory that are gone when they are released.
+  /// Empty tables in memory, which exist as long as this object.
   package static func inMemory(schema: Schema) throws(TablesError) -> Tables {
     try open(at: ":memory:", schema: schema, mode: .readWrite)
   }
@@ -157,35 +157,36 @@ package final class Tables: Sendable {
   private static func connect(
     _ path: String, _ mode: Mode, wait: TimeInterval = busyLimit, leavesFiles: Bool = false
   ) throws(TablesError) -> any DatabaseWriter {
-    var configuration = Configuration.keepingQueue()
+    var configuration = Configuration()
     configuration.busyMode = .timeout(wait)
     configuration.readonly = mode == .readOnly
     configuration.prepareDatabase { database in
       let connection = Connection(handle: try database.sqliteHandle, path: path)
       try connection.execute("PRAGMA synchronous = NORMAL")
+      if !database.configuration.readonly { try connection.useCache(Self.ordinaryCache) }
       try Collation.install(on: connection)
       try SQLFunction.install(on: connection)
-      // GRDB's authorizer notes what each statement touches, for observation of its own statements. Ours are
-      // prepared beside it, so nothing would ever empty its list.
+      // GRDB's authorizer records what each statement touches, for observation of its own
+      // statements. Raw statements would fill its list, which GRDB empties only for its own.
       sqlite3_set_authorizer(connection.handle, nil, nil)
     }
     do {
       if path == ":memory:" { return try DatabaseQueue(configuration: configuration) }
       do {
-        // Who only reads needs no connection beside it for a writer: opening it takes a millisecond.
+        // A read-only instance needs no writing connection: opening one takes a millisecond.
         guard mode == .readOnly else { return try DatabasePool(path: path, configuration: configuration) }
         let isImmutable = leavesFiles && !FileIdentity.exists(path + "-wal")
         return try DatabaseQueue(
           path: isImmutable ? immutableURI(path) : path, configuration: configuration)
       } catch  where mode == .readOnly && TablesError.from(error, path).isRefusalToOpen {
-        // In a directory that cannot be written, SQLite reads a WAL file only if it is told that nobody
-        // changes it; which holds if there is no log of transactions.
+        // In a directory that is not writable, SQLite reads a WAL file only as immutable. The file
+        // is immutable if there is no write-ahead log.
         guard !FileIdentity.exists(path + "-wal") else { throw error }
         return try DatabaseQueue(path: immutableURI(path), configuration: configuration)
       }
     } catch {
       let error = TablesError.from(error, path)
-      // The header may forbid to write what could be written.
+      // A corrupt header may forbid writing although the file is writable.
       if case .sqlite(_, SQLITE_READONLY, let what) = error, mode == .readWrite, FileIdentity.isWritable(path)
       {
         throw .needsRebuild(path: path, .damaged(what))
@@ -194,12 +195,12 @@ package final class Tables: Sendable {
     }
   }
 
-  /// A name by which SQLite reads a file, and makes none beside it.
+  /// A URI by which SQLite reads a file without creating sidecars.
   static func immutableURI(_ path: String) -> String {
     URL(fileURLWithPath: path).absoluteString + "?immutable=1"
   }
 
-  /// Ends all statements and connections. Waits for reads that are under way.
+  /// Ends all statements and connections. Waits for reads in progress.
   package func close() throws(TablesError) {
     try access { _ in
       prepared.last = nil
@@ -209,11 +210,11 @@ package final class Tables: Sendable {
     do { try database.close() } catch { throw .from(error, path) }
   }
 
-  /// Makes durable what was committed until now. Without it, a crash of the machine may take transactions back.
+  /// Makes all committed transactions durable. Without it, a machine crash may undo some.
   package func sync() throws(TablesError) {
-    // Nobody has locks on that file, which closing it could take away (SQLite's wal.c: they are on the index).
+    // Closing this file drops no locks: SQLite's locks are on the index (SQLite's wal.c).
     let log = path + "-wal"
-    // It goes only when all of it is in the file, and synced.
+    // The write-ahead log is deleted only after all of it is in the file and synced.
     guard FileIdentity.exists(log) else { return }
     try SyncedFile(log).sync()
     try SyncedFile(FileReplacement.directory(of: path)).sync()
@@ -221,7 +222,7 @@ package final class Tables: Sendable {
 
   // MARK: Access
 
-  /// Whether another file stands in the place of this one.
+  /// Whether the path names another file.
   package var isReplaced: Bool { path != ":memory:" && FileIdentity(of: path) != identity }
 
   /// Reads one committed state of the tables.
@@ -231,11 +232,11 @@ package final class Tables: Sendable {
     try read({ $0 }, body)
   }
 
-  /// As above, for a body that throws errors of its own; `wrap` makes one of them from the tables' errors.
+  /// As above, for a body that throws errors of its own; `wrap` converts the tables' errors.
   package func read<Result, Failure: Error>(
     _ wrap: (TablesError) -> Failure, _ body: (TablesReader) throws(Failure) -> Result
   ) throws(Failure) -> Result {
-    // A writer's connections for reading are opened when they are needed, by name.
+    // The reading connections of a writer are opened on demand, by name.
     if mode == .readWrite, isReplaced { throw wrap(.replaced(path: path)) }
     let outcome: Swift.Result<Result, Failure>
     do {
@@ -246,14 +247,14 @@ package final class Tables: Sendable {
         do throws(Failure) { return .success(try body(reader)) } catch { return .failure(error) }
       }
     } catch {
-      // A connection for reading that is opened meanwhile may find no file, or the next one.
+      // A reading connection that opens during a replacement may find no file or the new one.
       throw wrap(mode == .readWrite && isReplaced ? .replaced(path: path) : .from(error, path))
     }
     return try outcome.get()
   }
 
-  /// Runs `body` inside one transaction, which is committed when it returns and rolled back when it throws.
-  /// The node's writer lock must be held.
+  /// Runs `body` in one transaction, which commits when it returns and rolls back when it throws.
+  /// The caller holds the node's writer lock.
   @discardableResult
   package func write<Result>(
     _ body: (TablesTransaction) throws(TablesError) -> Result
@@ -271,7 +272,7 @@ package final class Tables: Sendable {
     do {
       outcome = try database.writeWithoutTransaction { [path, tableSet, prepared] database in
         let connection = Connection(handle: try database.sqliteHandle, path: path, kept: prepared.kept)
-        // Before the transaction: where a table is missing, none is left open.
+        // This runs before BEGIN: if a table is missing, no transaction stays open.
         let writers = try rowWriters(connection)
         let last = prepared.last
         prepared.last = nil
@@ -279,8 +280,15 @@ package final class Tables: Sendable {
         let transaction: TablesTransaction
         if let last, last.version == connection.dataVersion {
           transaction = last.transaction
+          transaction.resume()
         } else {
-          do throws(TablesError) { try checkCatalogue(connection) } catch {
+          do throws(TablesError) {
+            // The holder of the writer lock calls `holdsBack` first.
+            if last?.transaction.isHeldBack == true {
+              throw .needsRebuild(path: path, .damaged("other software has written to the file"))
+            }
+            try checkCatalogue(connection)
+          } catch {
             connection.rollBack()
             throw error
           }
@@ -295,9 +303,11 @@ package final class Tables: Sendable {
             return outcome
           }
           assert(holds(transaction.checkInvariants))
-          try transaction.flush()
+          if !transaction.isHeldBack { try transaction.flush() }
           try connection.prepareOnce("COMMIT").run()
-          if transaction.end() { prepared.last = (transaction, connection.dataVersion) }
+          if transaction.isHeldBack || transaction.end() {
+            prepared.last = (transaction, connection.dataVersion)
+          }
         } catch {
           connection.rollBack()
           throw error
@@ -310,8 +320,35 @@ package final class Tables: Sendable {
     return try outcome.get()
   }
 
-  /// Throws `needsRebuild` if other software has changed the tables' definitions since they were opened, or has added
-  /// objects of its own. Inside of a transaction. O(1) unless the catalogue has changed.
+  /// Sets how many bytes of the file the writing connection caches. With SQLite's default of 2 MB,
+  /// a large transaction reads and writes the same pages repeatedly.
+  package func useCache(_ bytes: Int = ordinaryCache) throws(TablesError) {
+    try access { connection throws(TablesError) in try connection.useCache(bytes) }
+  }
+
+  package static let ordinaryCache = 16 << 20
+
+  /// Whether the next transaction continues the changes that the last one has held back. Otherwise
+  /// they are discarded, and the file lacks them unless another process has written them.
+  ///
+  /// - Parameter isOvertaken: whether the log has advanced since; then the changes are discarded.
+  package func holdsBack(isOvertaken: Bool) throws(TablesError) -> Bool {
+    let isOvertaken = isOvertaken || isReplaced
+    return try access { connection throws(TablesError) in
+      // A transaction makes changes of other processes visible.
+      try connection.execute("BEGIN; SELECT 1 FROM _stemma_meta; COMMIT")
+      guard !isOvertaken, let last = prepared.last, last.transaction.isHeldBack,
+        last.version == connection.dataVersion
+      else {
+        prepared.last = nil
+        return false
+      }
+      return true
+    }
+  }
+
+  /// Throws `needsRebuild` if other software has changed the tables' definitions since the opening,
+  /// or has added objects. Call it in a transaction. O(1) unless the catalogue has changed.
   private func checkCatalogue(_ connection: Connection) throws(TablesError) {
     let number = try connection.integer("PRAGMA schema_version")
     if number == prepared.catalogue { return }
@@ -343,7 +380,7 @@ package final class Tables: Sendable {
     }
   }
 
-  /// Traps if something is left open between two transactions of the writer. For tests.
+  /// Traps if the writer left something open between two transactions. For tests.
   package func checkInvariants() throws(TablesError) {
     try access { connection in
       precondition(sqlite3_get_autocommit(connection.handle) != 0, "a transaction ends with its block")
@@ -355,7 +392,7 @@ package final class Tables: Sendable {
     }
   }
 
-  /// Moves the log of transactions into the file, as far as readers allow.
+  /// Copies the write-ahead log into the file, as far as readers allow.
   package func checkpoint() throws(TablesError) {
     try access { connection throws(TablesError) in
       try connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
@@ -364,7 +401,7 @@ package final class Tables: Sendable {
 }
 
 extension Database {
-  /// The handle that raw statements run on. GRDB makes it nil when the connection is closed.
+  /// The handle for raw statements. GRDB sets it to nil when the connection is closed.
   var sqliteHandle: OpaquePointer {
     get throws {
       guard let handle = sqliteConnection else {
@@ -376,7 +413,7 @@ extension Database {
 }
 
 extension TablesError {
-  /// Any error that comes out of GRDB: one of its own, or ours passing through.
+  /// Converts any error that GRDB throws: its own, or one of this module that passed through.
   static func from(_ error: any Error, _ path: String) -> TablesError {
     switch error {
     case let error as TablesError: error

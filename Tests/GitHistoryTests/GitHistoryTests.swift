@@ -2,7 +2,7 @@ import Foundation
 import StemmaSchema
 import Testing
 
-/// What the tool prints for a repository, replayed, is what git has at HEAD.
+/// Replaying the tool's output for a repository gives git's state at HEAD.
 @Suite struct GitHistoryTests {
   private func history(of repository: Repository, _ options: String...) throws -> [UInt8] {
     try run([tool, repository.path] + options, ["LC_ALL": "C"])
@@ -80,7 +80,8 @@ import Testing
     #expect(Set(replay.rows("Commit").compactMap { $0["subject"] }).contains("first \"quoted\" é"))
   }
 
-  /// The first parent's line counts: what the merged branch did appears as one change, by the merge.
+  /// Only the first parent's line counts. The changes of a merged branch appear as one change, in
+  /// the merge commit.
   @Test func mergesFollowTheFirstParent() throws {
     let repository = try Repository()
     try repository.write("a", "1\n")
@@ -96,7 +97,7 @@ import Testing
     try repository.git("merge", "-q", "--no-ff", "-m", "merge", "side")
     let replay = try check(repository.path)
     #expect(replay.rows("Commit").count == 3)
-    // JSONSerialization spells true as 1.
+    // JSONSerialization writes true as 1.
     let merges = replay.rows("Commit").filter { $0["isMerge"] == "1" || $0["isMerge"] == "true" }
     #expect(merges.map { $0["subject"] } == ["merge"])
     #expect(replay.rows("Author").map { $0["name"] } == ["Ann"])
@@ -110,7 +111,7 @@ import Testing
       "%41", "a,b=c/[x]*?!", "\u{1}start",
     ] { try repository.write(name, name) }
     try repository.commit("names")
-    // Paths that are not UTF-8, which only git's index takes on every file system.
+    // Paths that are not UTF-8. Only git's index accepts them on every file system.
     let blob = String(decoding: try repository.git("rev-parse", "HEAD:with space"), as: UTF8.self)
       .trimmingCharacters(in: .whitespacesAndNewlines)
     let script =
@@ -196,7 +197,7 @@ import Testing
     #expect(try history(of: repository) == plain)
   }
 
-  /// There are commits like this in old repositories that were converted.
+  /// Old, converted repositories have commits like this.
   @Test func timesThatNoCalendarHasAreGivenInUTC() throws {
     let repository = try Repository()
     let tree = String(decoding: try repository.git("mktree", "--missing"), as: UTF8.self)
@@ -227,7 +228,7 @@ import Testing
     #expect(schema.models.map(\.isJoinModel) == [false, false, false, true])
   }
 
-  /// This project's own history, where the tests run in a checkout of it.
+  /// This project's own history, if the tests run in a checkout of it.
   @Test func theHistoryOfThisProject() throws {
     let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
       .deletingLastPathComponent().path

@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 
-/// Applies mutations to dictionaries, as strictly as an import does: create never meets a row, the others
-/// never miss one.
+/// Applies mutations to dictionaries as strictly as an import. A create must not find a row; all
+/// other operations must.
 struct NaiveReplay {
   typealias Row = [String: String]
   /// Model → key as JSON text → fields.

@@ -6,7 +6,7 @@ final class Repository {
   let path: String
   private var time = 1_600_000_000
 
-  /// `initialized`: false for a directory that something else fills.
+  /// `initialized`: false for a directory that other code fills.
   init(initialized: Bool = true) throws {
     let name = "git-history-\(ProcessInfo.processInfo.processIdentifier)-\(UInt64.random(in: 0 ... .max))"
     path = FileManager.default.temporaryDirectory.appending(path: name).path
@@ -46,7 +46,7 @@ final class Repository {
   }
 }
 
-/// Runs a program to its end; throws if it fails. Gives what it printed.
+/// Runs a program to its end and returns its output. Throws if it fails.
 @discardableResult
 func run(_ arguments: [String], _ environment: [String: String] = [:], status expected: Int32 = 0) throws
   -> [UInt8]
@@ -65,7 +65,7 @@ func run(_ arguments: [String], _ environment: [String: String] = [:], status ex
   return Array(data)
 }
 
-/// The tool beside the one that `STEMMA_TOOL` names; else that which was built with the tests.
+/// The tool in the directory of `STEMMA_TOOL`. The default is the one built with the tests.
 var tool: String {
   get throws {
     let named = ProcessInfo.processInfo.environment["STEMMA_TOOL"].flatMap { $0.isEmpty ? nil : $0 }

@@ -1,16 +1,16 @@
 import Foundation
 import Testing
 
-/// Habits of this code base that a machine can check.
+/// Conventions of this code base that a machine can check.
 @Suite("Habits")
 struct HabitTests {
-  /// The modules, each may import only those before it.
+  /// The modules. Each may import only those before it.
   static let layers = [
     "CZlib", "CStemma", "StemmaSchema", "StemmaEvents", "StemmaMerge", "StemmaLog", "StemmaTables",
     "StemmaReplication", "StemmaNode", "StemmaSimulation", "StemmaMacros", "Stemma",
   ]
 
-  /// Pairs that stand side by side in the order above, and must not know each other.
+  /// Pairs that are neighbors in the order above but must not depend on each other.
   static let strangers = [
     ("StemmaLog", "StemmaMerge"), ("StemmaReplication", "StemmaTables"), ("StemmaLog", "StemmaSchema"),
   ]
@@ -42,9 +42,9 @@ struct HabitTests {
     }
   }
 
-  /// What lines import, whatever stands before the word.
+  /// The imported modules, whatever precedes the keyword.
   static func imports(of lines: [Substring]) -> [String] {
-    // Made once: making it takes longer than a line does.
+    // Created once, because its creation takes longer than one match.
     let importing = #/^\s*(@\w+(\(\w+\))?\s+|(package|public|internal|fileprivate|private) )*import /#
     return lines.filter { $0.contains(importing) }.map { String($0.split(separator: " ").last ?? "") }
   }
@@ -76,8 +76,8 @@ struct HabitTests {
     }
   }
 
-  /// One read schemas by StemmaSchema: a mistake there would have been on both sides, and the rows that are compared
-  /// would have agreed.
+  /// A baseline that shares StemmaSchema would repeat its mistakes, and the compared rows would
+  /// agree.
   @Test("no baseline of the benchmarks is made of what it is compared with")
   func baselinesAreBare() throws {
     let files = try Self.files(in: "Tools/benchmark/Bare") + Self.files(in: "Tools/measuring")
@@ -112,7 +112,7 @@ struct HabitTests {
     let hidden = [
       "Date()", "UUID()", ".random(", "SystemRandomNumberGenerator", "FileManager", "ProcessInfo",
     ]
-    // The real clock and the real randomness stand beside the ports that they conform to.
+    // The real clock and the real randomness are in the file of their ports.
     let real = "Sources/StemmaEvents/Clock.swift"
     for file in try Self.files(in: "Sources") where core.contains(file.module) && file.path != real {
       for (index, line) in file.lines.enumerated() where !line.trimmed.hasPrefix("//") {
@@ -155,25 +155,24 @@ struct HabitTests {
     }
   }
 
-  /// `Tools/test` without `--long` ended at once in the shell of macOS.
   @Test("scripts run in bash 3.2, where an empty array counts as unset")
   func scriptsRunInOldShells() throws {
     for name in ["bench", "builds", "demo", "install", "test"] {
       let script = try String(contentsOf: Self.root.appendingPathComponent("Tools/" + name), encoding: .utf8)
       for array in script.matches(of: #/(?m)^ *(\w+)=\(\)/#).map(\.1) {
         let careful = script.replacing("${\(array)[@]+\"${\(array)[@]}\"}", with: "")
-        // Where it is known that something is in it.
+        // Guarded by a check that the array is not empty.
         let guarded = script.contains("if [ ${#\(array)[@]} -gt 0 ]")
         #expect(guarded || !careful.contains("\"${\(array)[@]}\""), "\(name): \(array)")
       }
     }
   }
 
-  /// What the manifest says of the package, with variables of its own.
+  /// The package description from the manifest, with additional variables.
   private func description(with variables: [String: String]) throws -> String {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-    // In a place of its own: whoever runs tests may keep the place locked in which they are built.
+    // In a separate directory, because the test run may lock the build directory.
     let place = FileManager.default.temporaryDirectory.appendingPathComponent("manifest-\(UUID())")
     defer { do { try FileManager.default.removeItem(at: place) } catch {} }
     process.arguments = ["swift", "package", "--scratch-path", place.path, "dump-package"]
@@ -189,7 +188,7 @@ struct HabitTests {
     return text
   }
 
-  @Test("the package has no flags with which nobody could depend on it, but for its own tests")
+  @Test("the package has no flags that prevent a dependency on it, except for its own tests")
   func hasNoUnsafeFlags() throws {
     #expect(try !description(with: [:]).contains("unsafeFlags"))
     #expect(try description(with: ["STEMMA_OPTIMIZED": "1"]).contains("unsafeFlags"))
@@ -232,12 +231,28 @@ struct HabitTests {
 
   @Test("the table of faults names tests that are there")
   func faultsHaveTests() throws {
-    let page = try String(contentsOf: Self.root.appendingPathComponent("docs/HACKING.md"), encoding: .utf8)
+    let page = try String(contentsOf: Self.root.appendingPathComponent("docs/TESTING.md"), encoding: .utf8)
     let tests = try Self.files(in: "Tests").map { $0.lines.joined(separator: "\n") }.joined(separator: "\n")
     var names = 0
     for row in page.split(separator: "\n") where row.hasPrefix("| ") {
       let cells = row.split(separator: "|")
       for match in cells[1].matches(of: #/`(\w+)`/#) {
+        names += 1
+        #expect(tests.contains("func \(match.1)("), "\(match.1)")
+      }
+    }
+    #expect(names > 30)
+  }
+
+  @Test("each guarantee names tests that are there")
+  func guaranteesHaveTests() throws {
+    let page = try String(
+      contentsOf: Self.root.appendingPathComponent("docs/GUARANTEES.md"), encoding: .utf8)
+    let tests = try Self.files(in: "Tests").map { $0.lines.joined(separator: "\n") }.joined(separator: "\n")
+    var names = 0
+    for promise in page.components(separatedBy: "\n\n") where promise.hasPrefix("**G") {
+      let list = try #require(promise.components(separatedBy: "\nTests: ").dropFirst().first, "\(promise)")
+      for match in list.matches(of: #/`(\w+)`/#) {
         names += 1
         #expect(tests.contains("func \(match.1)("), "\(match.1)")
       }

@@ -1,7 +1,7 @@
 import Stemma
 
-// Models of a module whose default isolation is the main actor, as that of an app may be. Only what a column holds by a
-// representation says that it belongs to no actor.
+// Models of a module whose default isolation is the main actor, as an app may be. Only types that a
+// column holds by a representation are declared nonisolated.
 
 nonisolated struct Tag: Codable, Hashable { var name: String }
 

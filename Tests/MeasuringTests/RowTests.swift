@@ -2,10 +2,11 @@ import Foundation
 import Measuring
 import Testing
 
-/// What the benchmarks print for programs, and what they call reached. One after the other: a process has one work folder.
+/// The JSON output of the benchmarks, and their goals. Serialized because a process has only one
+/// work folder.
 @Suite("rows of measurements", .serialized)
 struct RowTests {
-  /// The rows that a benchmark adds, as they are read from its JSON.
+  /// The rows that a benchmark adds, read from its JSON.
   private func rows(_ add: (Bench) throws -> Void) throws -> [[String: Any]] {
     let bench = try Bench(
       events: 1000, rounds: 1, isLong: false, tool: nil, parent: NSTemporaryDirectory())

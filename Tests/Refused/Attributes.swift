@@ -1,6 +1,6 @@
 import Stemma
 
-// None of this compiles: attributes that say what no macro can read, or what there is not.
+// These declarations do not compile: attributes that no macro can read, or that do not exist.
 
 private let rule = DeleteRule.restrict
 private let title = "title"
@@ -60,16 +60,16 @@ struct Indexed {
   var title: String
 }
 
-// Attributes where nobody reads them.
+// Attributes in places where no macro reads them.
 
 @Table struct Marked {
-  @Index("width") @Selection struct Size {  // refused: @Index stands on the struct with @Table
+  @Index("width") @Selection struct Size {  // refused: @Index belongs on the struct with @Table
     var width: Int
   }
   let id: Int
   var size: Size
-  @Column("name") func name() {}  // refused: @Column stands on a property of a struct
-  @Ephemeral struct Inner {}  // refused: @Ephemeral stands on a property of a struct
+  @Column("name") func name() {}  // refused: @Column belongs on a property of a struct
+  @Ephemeral struct Inner {}  // refused: @Ephemeral belongs on a property of a struct
   #if DEBUG
     @HasMany("markedId") var others: Related<Marked>  // refused: a relationship cannot stand inside of #if
   #endif
@@ -80,12 +80,12 @@ struct Indexed {
 }
 
 struct Unread {
-  @Column("other") var title: String  // refused: @Column stands on a property of a struct
-  @Ephemeral @Index var year = 0  // refused: @Ephemeral stands on | @Index stands on
+  @Column("other") var title: String  // refused: @Column belongs on a property of a struct
+  @Ephemeral @Index var year = 0  // refused: @Ephemeral belongs on | @Index belongs on
 }
 
 extension Unread {
-  @Index var loud: String { title }  // refused: @Index stands on the struct with @Table
+  @Index var loud: String { title }  // refused: @Index belongs on the struct with @Table
 }
 
 @Table struct Leading {
@@ -95,7 +95,7 @@ extension Unread {
   @HasMany("leadingId") static var all: Related<Pet>  // refused: leave out `static`
 }
 
-// What is said of columns is read wherever @Table stands.
+// Column attributes are read wherever @Table is placed.
 
 #if !SERVER
   @Table  // refused: @Table cannot stand inside of #if
@@ -111,5 +111,5 @@ struct There {
 struct NotThere {
   @Column(primaryKey: true) let number: Int
   @Index var title: String
-  @HasMany("ownerId") var pets: Related<Pet>  // refused: whose @Table does not stand inside of #if
+  @HasMany("ownerId") var pets: Related<Pet>  // refused: whose @Table is not inside of #if
 }

@@ -1,6 +1,6 @@
 import Stemma
 
-// None of this compiles. Behind each line that has to be refused stands a part of what the compiler says there.
+// These declarations do not compile. Each refused line ends with a part of the error message.
 
 @Table struct NoKey {  // refused: NoKey has no primary key
   var title: String
@@ -30,7 +30,7 @@ import Stemma
   let id: ID
 }
 
-@Table class Object {  // refused: @Table stands on a struct
+@Table class Object {  // refused: @Table requires a struct
   let id: UUID = UUID()
 }
 
@@ -39,11 +39,11 @@ import Stemma
   var title: String
 }
 
-@Table actor Acting {  // refused: @Table stands on a struct
+@Table actor Acting {  // refused: @Table requires a struct
   let id = UUID()
 }
 
-@Table enum Kind {  // refused: @Table stands on a struct
+@Table enum Kind {  // refused: @Table requires a struct
   case plain
 }
 

@@ -77,7 +77,7 @@ enum Named {
   let id: ID
 }
 
-// What refers to a declaration that is refused has no errors of its own.
+// References to a refused declaration cause no further errors.
 
 @Table struct Refused {
   var title: (String, Int)  // refused: a tuple is no column
@@ -102,7 +102,7 @@ enum Named {
   let id: UUID
 }
 
-@Selection class Grouped {  // refused: @Selection stands on a struct
+@Selection class Grouped {  // refused: @Selection requires a struct
   var name = ""
 }
 
@@ -126,7 +126,7 @@ enum Named {
   lazy var shown: String = "a"  // refused: a column is not lazy
 }
 
-// Groups and keys are read as models are.
+// Groups and keys are checked like models.
 
 @Table struct Parts {
   @Selection struct ID: Hashable {
@@ -156,7 +156,7 @@ enum Named {
   }
   let id: Int
   var part: Part
-  @BelongsTo("ownerId") var owner: Leading?  // refused: `ownerId` stands in the group `part`
+  @BelongsTo("ownerId") var owner: Leading?  // refused: `ownerId` belongs to the group `part`
 }
 
 @Table struct Titled {
@@ -167,7 +167,7 @@ enum Named {
   @Column("size") var outer: Size  // refused: the columns of `outer` are the properties of `Size`
 }
 
-/// What a statement selects.
+/// A selection of a statement.
 @Selection public struct Shown {
   /// A column.
   public var name: String

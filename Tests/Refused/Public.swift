@@ -2,7 +2,7 @@
 
 import Stemma
 
-// Public models with what others do not see.
+// Public models with members that are not public.
 
 enum Level: String, KeyValue {
   case low
@@ -48,7 +48,7 @@ enum Level: String, KeyValue {
   @HasOne("internalId") var owner: Internal?
 }
 
-// The compiler says it where the property stands, and of what is written for it.
+// The compiler reports it at the property, and at the generated code.
 
 @Table public struct Beside {  // refused: cannot be declared public because
   public let id: UUID

@@ -85,7 +85,7 @@ import Stemma
 @Table struct Breed {
   let id: UUID
   @HasMany(\Breed.id) var dogs: Related<Dog>  // refused: are fields of Dog, not of Breed
-  @HasMany("a", "b") var others: Related<Dog>  // refused: and 2 reference fields
+  @HasMany("a", "b") var others: Related<Dog>  // refused: 2 reference fields
 }
 
 func required(_ pet: inout Pet) {

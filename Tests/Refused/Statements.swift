@@ -1,6 +1,6 @@
 import Stemma
 
-// None of this compiles. Behind each line that has to be refused stands a part of what the compiler says there.
+// These declarations do not compile. Each refused line ends with a part of the error message.
 
 @Table struct Enrollment {
   @Selection struct ID: Hashable {
@@ -27,7 +27,7 @@ func constants() {
   _ = Enrollment.select { _ in 5 }  // refused: Int
 }
 
-/// Of a row that may be missing, a key may be, too.
+/// The key of a row that may be missing may be missing, too.
 func missing() {
   _ = Topic.leftJoin { $0.enrollments }.select { $1.id }  // refused: OptionalGroup
   _ = Topic.leftJoin { $0.enrollments }.select { $1.id.student }

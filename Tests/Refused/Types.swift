@@ -1,6 +1,6 @@
 import Stemma
 
-// Types that only the compiler knows: it has our words, and names the property.
+// Types that only the compiler knows. It prints our message and names the property.
 
 struct Point: Codable, Sendable {
   var x = 0
@@ -49,17 +49,17 @@ enum Level: String {
   @Selection struct Part {
     var name: String
     var ownerId: UUID?
-    @BelongsTo("ownerId") var owner: Grouped?  // refused: @BelongsTo stands in the struct with @Table itself
+    @BelongsTo("ownerId") var owner: Grouped?  // refused: @BelongsTo belongs in the struct with @Table itself
   }
   var part: Part
 }
 
 struct Plain {
   let id: UUID
-  @HasMany("plainId") var others: Related<Grouped>  // refused: @HasMany stands in
+  @HasMany("plainId") var others: Related<Grouped>  // refused: @HasMany belongs in
 }
 
-// A relationship without its attribute, or without what that needs.
+// A relationship without its attribute, or without the arguments of the attribute.
 
 @Table struct Unmarked {
   let id: UUID
@@ -85,10 +85,10 @@ struct Plain {
   let id: ID  // refused: mark it @Selection
 }
 
-// Where no model can stand.
+// Places where a model is not allowed.
 
 enum Shelf<Paper> {
-  @Table struct Book {  // refused: a model cannot stand in a generic type; declare it outside of `Shelf`
+  @Table struct Book {  // refused: a model cannot be nested in a generic type; declare it outside of `Shelf`
     let id: UUID
     var title: String
     var ownerId: UUID?
@@ -97,7 +97,7 @@ enum Shelf<Paper> {
   }
 }
 
-// A type of somebody else's that has the name of this library's.
+// A type of another module with the name of a type of this library.
 
 enum Kind {
   enum Related: String, ColumnValue { case near, far }

@@ -1,10 +1,11 @@
 import Foundation
 import Testing
 
-/// What conflicts show of long values, and what the commands that end them, or write nothing, count and refuse.
+/// Output of conflicts with long values, and the counts and refusals of commands that resolve
+/// conflicts or write nothing.
 @Suite("answers to conflicts, and changes that change nothing")
 struct AnsweredConflictTests {
-  /// Two nodes that changed one field apart, and met.
+  /// Two nodes that changed one field concurrently and synced.
   private func met(_ shop: String, _ field: String) throws -> Workplace {
     let work = try Shop.open()
     try work.stemma("-C", "shop", "create", "Customer", "id=ada", "name=Ada")
@@ -17,7 +18,7 @@ struct AnsweredConflictTests {
     return work
   }
 
-  /// A text without line ends was measured again for each line of it.
+  /// A long text without line breaks takes linear time.
   @Test("of a text of 4 MB a part is shown, from before the difference on; all of it with --full")
   func longValues() throws {
     let common = String(repeating: "abcdefgh ", count: 450_000)
@@ -41,7 +42,6 @@ struct AnsweredConflictTests {
     #expect(shown.contains("Shop") && shown.contains("Field") && !shown.contains("--full"))
   }
 
-  /// It counted records, or conflicts that another resolution had ended meanwhile.
   @Test("resolve says how many conflicts it ended")
   func counted() throws {
     let work = try met("Shop", "Field")
@@ -58,7 +58,6 @@ struct AnsweredConflictTests {
     #expect(try work.stemma("-C", "field", "conflicts", "--json").array().isEmpty)
   }
 
-  /// `resolve` took the name for a mistake, and the conflict stayed for good.
   @Test("a conflict on a field that the schema here does not know can be shown and resolved")
   func unknownField() throws {
     for (how, value) in [(["--take", "2"], "4"), (["--set", "7"], "7"), (["--take", "1"], "5")] {
@@ -105,7 +104,7 @@ struct AnsweredConflictTests {
     #expect(try work.stemma("-C", "shop", "log", "--json").array().count == before)
   }
 
-  @Test("query --tsv escapes what would end a value or a line, and tells null from an empty text")
+  @Test("query --tsv escapes what would end a value or a line, and null differs from an empty text")
   func tabs() throws {
     let work = try Shop.open()
     let odd = "a\tb\nc\rd\\e\\N"
@@ -117,7 +116,6 @@ struct AnsweredConflictTests {
     #expect(output == #"a\tb\nc\rd\\e\\N"# + "\t\\N\t\t1\n")
   }
 
-  /// Everything was deleted.
   @Test("restore to before anything was there refuses without --force")
   func emptyPast() throws {
     let work = try Shop.open()
@@ -133,7 +131,6 @@ struct AnsweredConflictTests {
     #expect(try work.stemma("-C", "shop", "list", "Customer", "--json").array().isEmpty)
   }
 
-  /// The directory and the log were made, and then no command could open the tables.
   @Test("a path that is too long for SQLite is refused before anything is made")
   func longPath() throws {
     let work = try Shop.open()

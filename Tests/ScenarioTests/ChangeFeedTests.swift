@@ -2,7 +2,7 @@ import Foundation
 import StemmaNode
 import Testing
 
-/// Change feeds of Debezium and CouchDB, once and again.
+/// Change feeds of Debezium and CouchDB, delivered once and repeatedly.
 @Suite("change feeds")
 struct ChangeFeedTests {
   private func node() throws -> Workplace {
@@ -104,13 +104,13 @@ struct ChangeFeedTests {
     let again = try run(work, "debezium", orders, "--offset", "offset")
     #expect(again.events == 0)
     #expect(try items(work).first?.hasPrefix("a|1|edited|") == true)
-    // A part of it, with what came since.
+    // A part of the feed, and new changes.
     let next =
       #"{"before":null,"after":{"site":"c","id":4,"full_name":"v"},"op":"c",\#(source((195, 200)))}"#
     #expect(try run(work, "debezium", orders + next, "--offset", "offset").events == 1)
   }
 
-  /// It was written once a second: after a kill many changes were applied again, over edits that were made since.
+  /// Otherwise a kill would apply many changes again, over edits made since.
   @Test("the offset is written after each commit, before the next one is in the log")
   func offsetFollowsCommits() throws {
     let work = try node()

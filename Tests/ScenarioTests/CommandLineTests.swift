@@ -1,20 +1,20 @@
 import Foundation
 import Testing
 
-/// How the tool is told what to work on, and how it answers.
+/// Selection of the node, and the answers of the tool.
 @Suite("command line")
 struct CommandLineTests {
-  /// The last one counted alone.
+  /// Each of two options counts, not only the last.
   @Test(
     "an option that takes one value is refused where it is given twice",
     arguments: [
-      ["list", "Team", "--as-of", "@1.1", "--as-of", "@1.2"],
+      ["list", "Team", "--as-of", "@2", "--as-of", "@3"],
       ["log", "--since", "1h", "--until=1h", "--since=2h"],
       ["log", "--until", "1h", "--until", "2h"], ["stats", "--model", "Team", "--model", "Post"],
       ["log", "-n1", "-n", "2"], ["log", "-n", "-1", "-n", "2"],
       ["conflicts", "--model", "Team", "--model=Post"], ["status", "--wait", "1", "--wait=2"],
       ["update", "Team", "red", "name=A", "-m", "a", "-m", "b"], ["schema", "show", "--wait=1", "--wait=1"],
-      ["rebuild", "--as-of", "@1.1", "--as-of", "@1.2", "--into", "x"],
+      ["rebuild", "--as-of", "@2", "--as-of", "@3", "--into", "x"],
     ])
   func doubledOption(words: [String]) throws {
     let work = try Shop.open()
@@ -26,7 +26,7 @@ struct CommandLineTests {
   }
 
   @Test(
-    "lists, flags and what stands behind -- may be given twice",
+    "lists, flags and arguments after -- may be given twice",
     arguments: [
       ["log", "--op", "create", "--op", "update", "--json", "--json"], ["-C", ".", "status", "-C", "."],
       ["log", "-C", ".", "-C", ".", "--partition", "Team", "--partition=Post"],
@@ -51,7 +51,7 @@ struct CommandLineTests {
     try isFound(work.attempt("-C", "shop", "get", "Team", "red", "--json"))
     try isFound(work.attempt("get", "Team", "red", "--json", "-C", "shop"))
     try isFound(work.attempt("get", "-C", "shop", "Team", "red", "--json"))
-    // Both: the second is taken from the first, as with git.
+    // With both, the second path is relative to the first, as in git.
     try isFound(work.attempt("-C", "shop", "get", "Team", "red", "--json", "-C", "../shop"))
     try isFound(work.attempt("-C", "shop", "get", "Team", "red", "--json", "-C", work.file("shop")))
     try isFound(work.attempt("-C", ".", "-C", "shop", "get", "Team", "red", "--json"))
@@ -96,7 +96,7 @@ struct CommandLineTests {
     try work.stemma("upsert", "Team", "--", "-x", "name=-dash", environment: node)
     let row = try work.stemma("get", "Team", "--json", "--", "-x", environment: node).object()
     #expect(row.object("fields").text("name") == "-dash")
-    // A bare value with a `=` of its own; and what an error names can be typed.
+    // A bare value may contain `=`, and the key in an error message can be typed.
     try work.stemma("upsert", "Team", "a=b", "name=Equal", environment: node)
     let known = try work.stemma("get", "Team", "a=b", "--json", environment: node).object()
     #expect(known.object("key").text("id") == "a=b")
@@ -144,7 +144,7 @@ struct CommandLineTests {
     }
   }
 
-  @Test("who and why: --author, STEMMA_AUTHOR and -m stand in the log")
+  @Test("author and message: --author, STEMMA_AUTHOR and -m are stored in the log")
   func notesAreKept() throws {
     let work = try Shop.open()
     try work.stemma("-C", "shop", "create", "Team", "id=a", "name=A", "--author", "ann", "-m", "at the desk")
@@ -202,7 +202,7 @@ struct CommandLineTests {
     status(73, try work.attempt("init", "shop"))
   }
 
-  /// What `--experimental-dump-help` says of a command.
+  /// A part of the output of `--experimental-dump-help`.
   private struct Help: Decodable {
     struct Command: Decodable {
       var commandName: String
@@ -218,7 +218,7 @@ struct CommandLineTests {
     var command: Command
   }
 
-  /// The words of an example up to a pipe or a redirection, without those in quotes.
+  /// The words of an example up to a pipe or a redirection, without quoted ones.
   private static func words(of example: Substring) -> [Substring] {
     var isQuoted = false
     let bare = example.filter { character in
@@ -267,7 +267,7 @@ struct CommandLineTests {
     try work.stemma("clone", "shop", "field", "--name", "field")
     try work.stemma("-C", "field", "remote", "add", "office", "shop")
     try work.write("completion.bash", try work.stemma("--generate-completion-script", "bash").output)
-    /// What bash offers for the last word, as it asks when the key is pressed.
+    /// The completions that bash shows for the last word.
     func offered(_ words: String...) throws -> [String] {
       let line = (["stemma"] + words).joined(separator: " ")
       let script = """

@@ -10,7 +10,7 @@ import Testing
   @Column(as: Date.UnixTimeRepresentation.self) var second: Date
 }
 
-/// The tool and the library answer the same question with the same records.
+/// The tool and the library select the same records.
 @Suite("comparing times")
 struct ComparedTimeTests {
   private var random = SplitMix64(seed: 41)
@@ -88,7 +88,8 @@ struct ComparedTimeTests {
     }
   }
 
-  /// Half past midnight two hours east of UTC is before midnight; half a second past ten is after ten.
+  /// Half past midnight two hours east of UTC is before midnight; half a second past ten is after
+  /// ten.
   @Test("times are ordered as instants")
   func order() throws {
     let work = try Workplace()

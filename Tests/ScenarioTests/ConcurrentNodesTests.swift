@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Real branch work: two nodes go apart and meet again.
+/// Real branch work: two nodes diverge and sync.
 @Suite("Nodes that were changed apart", .enabled(if: RealData.isThere))
 struct ConcurrentNodesTests {
   /// base on A, B cloned, node-a on A, node-b on B, sync.
@@ -18,7 +18,7 @@ struct ConcurrentNodesTests {
   @Test("no violation, the same conflicts as a naive fold, the same bytes everywhere")
   func mergeIsRight() throws {
     let work = try merged()
-    // A third node that hears of everything in three pieces and in another order: B's work first.
+    // A third node receives everything in three transfers and in another order: B's work first.
     try work.stemma("clone", "b", "c", "--name", "c", "--partition", "episode=ep00[0-2]*")
     try work.stemma("-C", "b", "sync")
     let exported = try work.stemma("-C", "a", "export").output
@@ -36,7 +36,7 @@ struct ConcurrentNodesTests {
     #expect(checked.status == 0, "\(checked.output)\(checked.errors)")
     #expect(checked.output.contains("violations 0"))
 
-    // What `conflicts` says equals a fold of `log --ndjson` by the definition.
+    // The output of `conflicts` equals a fold of `log --ndjson` by the definition.
     let naive = try NaiveFold(try work.stemma("-C", "a", "log", "--reverse", "--ndjson").objects())
     let listed = try work.stemma("-C", "a", "conflicts", "--ndjson").objects().map(NaiveFold.Conflict.init)
     #expect(Set(listed) == Set(naive.conflicts))
@@ -44,7 +44,7 @@ struct ConcurrentNodesTests {
     #expect(listed.count { $0.kind == "value" } == 204)
     #expect(Set(listed.filter { $0.kind == "value" }.map(\.key)).count == 108)
 
-    // The rest of it for the third node, from the other peer, in two more pieces.
+    // The third node gets the rest from the other peer, in two more transfers.
     try work.stemma("-C", "c", "scope", "add", "episode=ep00[3-5]*")
     try work.stemma("-C", "c", "pull", "a")
     try work.stemma("-C", "c", "scope", "add", "*")

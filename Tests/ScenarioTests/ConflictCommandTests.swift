@@ -1,11 +1,12 @@
 import Foundation
 import Testing
 
-/// Listing what concurrent writes left open, and ending it.
+/// Listing and resolving conflicts of concurrent writes.
 @Suite("conflict commands")
 struct ConflictCommandTests {
-  /// Two nodes that have changed the same records apart, and met: a value, a delete, a cardinality conflict and a
-  /// dangling reference. Candidates of the value: `shop` (shown, it wrote later) and `field`.
+  /// Two nodes that changed the same records concurrently and synced. Conflicts: a value, a delete,
+  /// a cardinality conflict and a dangling reference. Candidates of the value are `shop` (shown,
+  /// the later write) and `field`.
   private func met() throws -> Workplace {
     let work = try Shop.open()
     try work.stemma("-C", "shop", "create", "Customer", "id=ada", "name=Ada")
@@ -43,7 +44,7 @@ struct ConflictCommandTests {
     #expect(value.array("candidates").map { $0.text("value") } == ["Shop", "Field"])
     #expect(value.array("candidates").map { $0.text("by") } == ["ann", "bob"])
     #expect(value.array("candidates").map { $0.text("origin") } == ["shop", "field"])
-    // What is shown is the first candidate.
+    // The shown value is the first candidate.
     let shown = try work.stemma("-C", "field", "get", "Customer", "ada", "--include", "cart", "--json")
       .object()
     #expect(shown.object("fields").text("name") == "Shop")
@@ -90,7 +91,7 @@ struct ConflictCommandTests {
     #expect(try work.stemma("-C", "shop", "conflicts", "--json").array().count == 3)
   }
 
-  /// What refers to the record stayed, and led nowhere.
+  /// Both ways to delete a record also handle the records that refer to it.
   @Test("a record that goes by resolve takes along what goes with it by delete")
   func deletionTakesAlong() throws {
     let work = try met()
@@ -108,7 +109,7 @@ struct ConflictCommandTests {
     #expect(events.count { $0.object("cause").text("partition") == "Team" } == 2)
   }
 
-  /// A taken deletion was written alone, past the rule, and left what refers to the record behind.
+  /// A deletion chosen as a candidate follows the delete rule like any other deletion.
   @Test(
     "a deletion that is taken keeps the rules of a deletion",
     arguments: [
@@ -120,7 +121,7 @@ struct ConflictCommandTests {
   func takenDeletion(how: [String]) throws {
     for (rule, status) in [("RESTRICT", Int32(65)), ("STANDARD", 0)] {
       let work = try Workplace()
-      // The last write is shown, and is the deletion.
+      // The last write is the deletion, and it is shown.
       try work.write(
         "shop.graphql",
         """
@@ -155,7 +156,7 @@ struct ConflictCommandTests {
       let isForAll = how.contains("--all") && status != 0
       #expect(result.errors.hasPrefix("stemma: nothing was resolved: ") == isForAll, "\(result.errors)")
       #expect(result.errors.contains("--model") == isForAll, "\(result.errors)")
-      // Refused, it leaves everything as it was; else the book goes with its shop.
+      // A refusal changes nothing. Otherwise the book is deleted with its shop.
       let book = try work.attempt("-C", "west", "get", "Book", "b")
       #expect(book.status == (status == 0 ? 66 : 0), "\(rule)")
       let kinds = try work.stemma("-C", "west", "conflicts", "--json").array().map { $0.text("kind") }
@@ -202,13 +203,13 @@ struct ConflictCommandTests {
   @Test("a candidate is named by its event as everywhere", arguments: ["event", "position", "digest"])
   func namesOfEvents(name: String) throws {
     let work = try met()
-    /// What to call the event by which a node wrote a record first.
+    /// A name of the first event by which a node wrote a record.
     func word(_ model: String, _ key: String, by node: String) throws -> String {
       let events = try work.stemma(
         "-C", "field", "log", "--model", model, "--key", key, "--origin", node, "--json"
       ).array()
       let text = try #require(events.last?.text(name))
-      // Four digits of a digest may be those of several events, or a year.
+      // Four digits may be a prefix of several digests, or a year.
       return name == "position" ? "@" + text : name == "digest" ? "\(text.prefix(8))" : text
     }
     func resolve(_ words: String...) throws -> Tool.Result {
@@ -217,7 +218,7 @@ struct ConflictCommandTests {
     let foreign = try resolve("Customer", "ada", "name", "--take", word("Badge", "b", by: "shop"))
     #expect(foreign.status == 65, "\(foreign.errors)")
     #expect(foreign.errors.contains("no candidate of this conflict; there are field:"), "\(foreign.errors)")
-    let none = try resolve("Customer", "ada", "name", "--take", "@9.9")
+    let none = try resolve("Customer", "ada", "name", "--take", "@999")
     #expect(none.status == 66, "\(none.errors)")
 
     let value = try resolve("Customer", "ada", "name", "--take", word("Customer", "ada", by: "field"))
@@ -232,7 +233,6 @@ struct ConflictCommandTests {
     #expect(try work.attempt("-C", "field", "get", "Team", "blue").status == 66)
   }
 
-  /// A script that asked for a reference by the name of its relationship heard that nothing is open.
   @Test("a reference of one field goes by the name of its relationship, too")
   func referenceOfOneField() throws {
     let work = try Shop.open()
@@ -256,7 +256,6 @@ struct ConflictCommandTests {
     #expect(other.status == 0, "\(other.output)")
   }
 
-  /// Scripts that asked with a word that nothing is called heard that nothing is open.
   @Test("a field that no model has, or more than a key, is refused and not free of conflicts")
   func unknownFields() throws {
     let work = try met()
@@ -290,7 +289,7 @@ struct ConflictCommandTests {
     #expect(log.status == 64 && log.errors.contains("`bad=1` is more than the key"), "\(log.errors)")
   }
 
-  /// Both have moved the same person to a town of their own that is not there.
+  /// Each node moved the same person to a different town that does not exist.
   @Test("a value and what dangles under one name: --delete asks which, and all that ends is counted")
   func valueThatDangles() throws {
     let work = try Workplace()
@@ -362,7 +361,8 @@ struct ConflictCommandTests {
         "name") == "Shop")
     #expect(
       try work.stemma("-C", "field", "conflicts").lines.last == "1 conflict, 1 dangling reference")
-    // A second cart is ended by unlinking one; a dangling reference by what it names.
+    // Unlinking one cart resolves the cardinality conflict. Creating the target resolves a dangling
+    // reference.
     try work.stemma("-C", "field", "unlink", "Cart", "k1", "customer")
     try work.stemma("-C", "field", "create", "Team", "id=nosuch", "name=Found")
     #expect(try work.stemma("-C", "field", "conflicts", "--json").array().isEmpty)
@@ -385,9 +385,9 @@ struct ConflictCommandTests {
     #expect(try work.stemma("-C", "field", "log", "--json").output == before)
   }
 
-  /// One name, two conflicts: a person who is referred to by two, and who refers to nobody who is there. Only the side
-  /// that is referred to declares the relationship, which the other one stores.
-  @Test("conflicts of one name are told apart by their kind")
+  /// One name, two conflicts: two records refer to a person, and the person refers to a missing
+  /// record. Only the referenced side declares the relationship; the other one stores it.
+  @Test("conflicts of one name are distinguished by their kind")
   func kindsOfOneName() throws {
     let work = try Workplace()
     try work.write(
@@ -417,14 +417,14 @@ struct ConflictCommandTests {
     #expect(
       refused.errors.contains("name one of partner --kind cardinality, partner --kind dangling"),
       "\(refused.errors)")
-    // What narrowed a list was passed over here.
+    // Options that narrow a list also work here.
     let narrowed = try work.stemma("-C", "node", "conflicts", "show", "Person", "a", "--kind", "dangling")
     #expect(
       narrowed.output.contains("Person dangling a") && !narrowed.output.contains("Person cardinality a"),
       "\(narrowed.output)")
     let other = try work.attempt("-C", "node", "conflicts", "show", "Person", "a", "--model", "Person")
     #expect(other.status == 64, "\(other.output)")
-    // Every command that is advised says which.
+    // Every advised command contains the kind.
     let advised =
       try work.stemma("-C", "node", "conflicts", "show", "Person", "a").output + narrowed.output
       + work.stemma("-C", "node", "why", "Person", "a", "partner").output
@@ -491,7 +491,7 @@ struct ConflictCommandTests {
     #expect(person as? [String: String] == ["townCountry": "a", "townName": "a"])
   }
 
-  /// Those that did not differ were said to be in conflict, too.
+  /// Only models with whole-record conflicts get the remark.
   @Test("stats says that fields of a whole record are counted together, and of others nothing")
   func wholeRecordsInStatistics() throws {
     let work = try Workplace()
@@ -560,13 +560,13 @@ struct ConflictCommandTests {
     #expect(
       told.lines == [
         "nothing to change",
-        "What \(loser) wrote of Customer ada name is not shown, but stands in an open conflict; "
+        "The value of Customer ada name that \(loser) wrote is not shown, but is in an open conflict; "
           + "`stemma resolve Customer ada name --take 1` ends it with what is shown.",
       ])
     let json = try work.stemma("-C", "field", "undo", loser, "-n", "--json").object()
     #expect(json.members == ["events", "changes", "conflicts"])
     #expect(json.array("conflicts").map { $0.text("field") } == ["name"])
-    // The winner gives way to the other one, and what is advised ends the conflict.
+    // Undoing the winner shows the other value, and the advised command resolves the conflict.
     let shown = try work.stemma("-C", "field", "undo", winner, "-n")
     #expect(shown.lines.first == "~ Customer[ada]" && !shown.output.contains("open conflict"))
     #expect(
@@ -649,7 +649,7 @@ struct ConflictCommandTests {
     let work = try met()
     try work.write("editor", "#!/bin/sh\necho Edited > \"$1\"\n")
     try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: work.file("editor"))
-    // dangling: skip; value: nonsense, then edit; cardinality: the first; delete: leave.
+    // dangling: skip; value: an invalid answer, then edit; cardinality: the first; delete: leave.
     let said = try Pseudoterminal.run(
       ["-C", "field", "resolve", "--author", "eve"], in: work.path, typing: "s\nx\n\(Int.min)\ne\n1\nq\n",
       environment: ["EDITOR": work.file("editor"), "NO_COLOR": "1", "COLUMNS": "100"])
@@ -671,7 +671,7 @@ struct ConflictCommandTests {
       environment: ["TERM": "xterm", "NO_COLOR": ""]
     )
     #expect(coloured.contains("\u{1B}[1m"), "colour on a terminal")
-    // Where a number says what a letter does, it is taken for it, beside other conflicts of the record too.
+    // A number is accepted in place of a letter, also beside other conflicts of the record.
     try work.stemma("-C", "shop", "create", "Team", "id=two", "name=Two")
     try work.stemma("-C", "field", "pull", "shop")
     try work.stemma("-C", "shop", "update", "Team", "two", "name=A")
@@ -684,10 +684,10 @@ struct ConflictCommandTests {
     let kept = try Pseudoterminal.run(
       ["-C", "field", "resolve", "Team", "two"], in: work.path, typing: "1\nq\n",
       environment: ["NO_COLOR": "1"])
-    // What ended with the answer is not asked for any more.
+    // The dialog skips conflicts that the answer ended.
     #expect(kept.contains("resolved 2 of 2 conflicts"), "\(kept)")
     #expect(try work.attempt("-C", "field", "get", "Team", "blue").status == 66)
-    // Without a terminal nobody can be asked.
+    // Without a terminal there is no dialog.
     #expect(try work.attempt("-C", "field", "resolve", "Badge", "b").status == 64)
   }
 }

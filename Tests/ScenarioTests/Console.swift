@@ -1,10 +1,10 @@
 import Foundation
 import Testing
 
-/// A page of text with `console` blocks: `$ ` begins a command, `> ` goes on with it, the rest is what it
-/// prints. README, the pages under docs and the golden files are such pages.
+/// A page of text with `console` blocks. `$ ` begins a command, `> ` continues it, and the rest is
+/// its output. README, the pages under docs and the golden files are such pages.
 struct ConsolePage {
-  /// One command, and what follows it.
+  /// One command, and its output.
   struct Step: Sendable, CustomTestStringConvertible {
     var command: String
     var output: [String]
@@ -53,15 +53,19 @@ struct ConsolePage {
     return directory
   }()
 
-  /// Runs a command as a shell does, with the tool and this build's other programs in the path.
+  /// Runs a command in a shell, with the tool and this build's other programs in the path.
   static func shell(_ command: String, in directory: String) throws -> Tool.Result {
     let path =
       [Tool.directory, Tool.productsDirectory].joined(separator: ":") + ":"
       + (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin")
-    return try Tool.run("/bin/bash", ["-c", command + "\n"], in: directory, environment: ["PATH": path])
+    return try Tool.run(
+      "/bin/bash", ["-c", command + "\n"], in: directory,
+      // Pages show sizes and offsets of compressed bytes.
+      environment: ["PATH": path, "STEMMA_DEFLATE": "zlib"])
   }
 
-  /// What a command prints on both streams, and a last line `[status]` unless that is 0 and `showsStatus`.
+  /// The output of a command on both streams. A last line `[status]` follows unless that is 0 and
+  /// `showsStatus` is false.
   static func run(
     _ command: String, in directory: String, showsStatus: Bool = false
   ) throws -> [String] {
@@ -73,7 +77,7 @@ struct ConsolePage {
     return lines
   }
 
-  /// The page with other outputs, one for each step.
+  /// The page with replaced outputs, one per step.
   func text(with outputs: [[String]]) -> String {
     var text = lines
     for (step, output) in zip(steps, outputs).reversed() { text.replaceSubrange(step.place, with: output) }

@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 
-/// Keys, values, names and notes of others that would move a terminal's cursor, or look like more lines than there
-/// are.
+/// Keys, values, names and messages from other nodes that could move a terminal's cursor or imitate
+/// extra lines.
 @Suite("control characters in data")
 struct ControlCharacterTests {
   private let key = "it's e\u{1B}[31m\nvil\u{9B}\u{202E}\\"
@@ -10,7 +10,7 @@ struct ControlCharacterTests {
   private let by = "b\tob\u{1B}[7m"
   private let note = "no\nte \u{1B}[5m\r\nthird\rline"
 
-  /// Two nodes with such names that have changed such a record apart, and met: five events.
+  /// Two nodes with such names that changed such a record concurrently and synced: five events.
   private func met() throws -> Workplace {
     let work = try Workplace()
     try work.write("shop.graphql", Shop.schema)
@@ -30,7 +30,7 @@ struct ControlCharacterTests {
     return work
   }
 
-  /// What a terminal would obey, but for ends of lines.
+  /// The control characters in a text that a terminal would obey, except line ends.
   private func obeyed(_ text: String) -> [String] {
     text.unicodeScalars.filter { scalar in
       switch scalar.value {
@@ -47,10 +47,10 @@ struct ControlCharacterTests {
     let commands: [[String]] = [
       ["log"], ["log", "-p"], ["log", "--oneline"], ["log", "--oneline", "--grep", "x"], ["log", "--graph"],
       ["log", "--stat"], ["log", "--format", "{event} {partition} {key} {by} {note} {fields} {fields.name}"],
-      ["show", "@1.1"], ["history", "Team", key], ["history", "Team", key, "--graph"],
+      ["show", "@2"], ["history", "Team", key], ["history", "Team", key, "--graph"],
       ["blame", "Team", key, "--by"], ["why", "Team", key], ["why", "Team", key, "name"],
       ["why", "Badge", "b", "team"], ["conflicts"], ["conflicts", "show", "Team", key],
-      ["conflicts", "show", "Badge", "b"], ["diff", "@1.0"], ["get", "Team", key], ["list", "Team"],
+      ["conflicts", "show", "Badge", "b"], ["diff", "@1"], ["get", "Team", key], ["list", "Team"],
       ["query", "SELECT * FROM teams"], ["stats"], ["digest"], ["segments", "--partitions"], ["status"],
     ]
     for words in commands {
@@ -64,7 +64,7 @@ struct ControlCharacterTests {
       ["create", "Team", "id=\(key)", "name=x"],
       ["conflicts", "show", "Visit", "site=\(key)", "number=1"],
       ["create", "Member", "id=m", "name=M", "age=\(key)"],
-      ["undo", "@1.0"],
+      ["undo", "@1"],
     ]
     for words in refused {
       let result = try Tool.run(Tool.path, ["-C", "field"] + words, in: work.path)
@@ -100,7 +100,7 @@ struct ControlCharacterTests {
     }
   }
 
-  /// In a pipe it is the value itself, which the next command gets.
+  /// In a pipe, the output is the bare value for the next command.
   @Test("the key that create prints on a terminal can be typed there", .enabled(if: Pseudoterminal.isThere))
   func createdKey() throws {
     let work = try met()
@@ -123,7 +123,7 @@ struct ControlCharacterTests {
       let result = try Tool.run(Tool.path, ["-C", "field", "log"] + words, in: work.path)
       #expect(result.lines.count == 5, "\(words): \(result.output)")
     }
-    // A note keeps its lines where it stands for itself, each of them behind spaces.
+    // A message keeps its lines, each of them indented.
     let full = try work.stemma("-C", "field", "log", "-n", "1").output
     #expect(full.contains("\n    no\n    te \\u{1b}[5m\n    third\\rline\n"), "\(full)")
   }

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// A field with a default that is younger than the records.
+/// A default field that was added after the records.
 @Suite("defaults")
 struct DefaultTests {
   private static func schema(_ fields: String) -> String {
@@ -11,7 +11,7 @@ struct DefaultTests {
   private static let both = schema(
     "quantity: Int @default(value: \"3\") level: Level! @default(value: \"HIGH\")")
 
-  /// A node with the items a and b, from before the fields were declared.
+  /// A node with the items a and b, created before the fields were declared.
   private func open() throws -> Workplace {
     let work = try Workplace()
     try work.write("old.graphql", Self.schema(""))
@@ -25,7 +25,7 @@ struct DefaultTests {
     try work.stemma("-C", node, "export", "--format", "csv", "Item").lines
   }
 
-  /// A rebuild makes the same rows.
+  /// A rebuild produces the same rows.
   private func checkRebuild(_ work: Workplace, _ node: String = "n") throws {
     let before = try export(work, node)
     try work.stemma("-C", node, "verify")
@@ -47,12 +47,12 @@ struct DefaultTests {
       #expect(try work.stemma("-C", "n", "list", "Item", "--where", condition, "--json").array().count == 2)
     }
     #expect(try work.stemma("-C", "n", "list", "Item", "--where", "quantity!=3", "--json").array().isEmpty)
-    let was = try work.stemma("-C", "n", "get", "Item", "a", "--as-of", "@1.0", "--json").object()
+    let was = try work.stemma("-C", "n", "get", "Item", "a", "--as-of", "@1", "--json").object()
     #expect(was.object("fields")["quantity"] as? Int == 3)
     try checkRebuild(work)
   }
 
-  /// The event that created the record was named as the writer.
+  /// The create event did not write the default.
   @Test("why and blame name no event as the writer of a default")
   func unwritten() throws {
     let work = try open()

@@ -1,11 +1,12 @@
 import Foundation
 import Testing
 
-/// A record that was deleted in one place and changed in others; and changed once more by somebody who knew that.
+/// A record that one node deleted and others changed concurrently, followed by a change from a node
+/// that had seen both.
 @Suite("deletions in conflict")
 struct DeletionConflictTests {
-  /// `n1` holds all: `n1:1` made the team, `n2:1` and `n1:2` changed it, `n3:1` deleted it, nobody knowing of the
-  /// others.
+  /// `n1` holds all events: `n1:1` created the team, `n2:1` and `n1:2` changed it, and `n3:1`
+  /// deleted it, all concurrently.
   private func met() throws -> Workplace {
     let work = try Workplace()
     try work.write("shop.graphql", Shop.schema)
@@ -15,7 +16,7 @@ struct DeletionConflictTests {
     try work.stemma("-C", "n2", "update", "Team", "red", "name=Rot")
     try work.stemma("-C", "n3", "delete", "Team", "red")
     try work.stemma("-C", "n1", "update", "Team", "red", "name=Rouge")
-    // The last one has the longest history, so it is shown.
+    // The last write has the longest history, so it is shown.
     try work.stemma("-C", "n1", "update", "Team", "red", "name=Rojo")
     for peer in ["n2", "n3"] { try work.stemma("-C", "n1", "pull", peer) }
     return work
@@ -35,7 +36,7 @@ struct DeletionConflictTests {
     #expect(outcome["against"] as? [String] == ["n3:1"] && outcome.text("state") == "shown")
   }
 
-  @Test("a change by somebody who had seen the deletion is told from one who had not")
+  @Test("a change after a seen deletion is distinguished from a concurrent one")
   func seenDeletion() throws {
     let work = try met()
     #expect(
@@ -81,14 +82,13 @@ struct DeletionConflictTests {
     try work.stemma("-C", "n1", "undo", commit)
     #expect(try name() == "Green")
     #expect(try work.attempt("-C", "n1", "get", "Team", "two").status == 66)
-    // The deletion lost: that it is taken back is seen in the list of conflicts only.
+    // The deletion lost, so its undo changes only the list of conflicts.
     let undone = try work.stemma("-C", "n1", "undo", "n3:1", "--json").object()
     #expect(undone.number("events") == 1 && undone.array("changes").first?["kept"] as? Bool == true)
     #expect(try work.stemma("-C", "n1", "conflicts").lines == ["no conflicts"])
     #expect(try name() == "Green")
   }
 
-  /// It was said to be in no conflict at all.
   @Test("of a record that has no conflict of a kind or field it is said which it has")
   func otherConflicts() throws {
     let work = try met()
@@ -110,8 +110,6 @@ struct DeletionConflictTests {
     #expect(twice.status == 64 && twice.errors.contains("once"), "\(twice.errors)")
   }
 
-  /// It was `_exists` on one line, nothing below an event, and found under neither name.
-  /// It was printed as `_exists` there, which no command took, and `--field existence` found both.
   @Test("whether a record exists has a name that all commands take where a field is called existence, too")
   func fieldCalledExistence() throws {
     let work = try Workplace()
@@ -180,7 +178,6 @@ struct DeletionConflictTests {
     #expect(fields?.members == ["_exists"])
   }
 
-  /// The decision was left out.
   @Test("where a model has a field of that name, it and whether a record exists are found each by its own")
   func fieldOfThatName() throws {
     let work = try Workplace()
@@ -196,7 +193,7 @@ struct DeletionConflictTests {
         $0.split(separator: " ").first
       }
     }
-    // Two lines were called by one name.
+    // Each name labels one line.
     #expect(try firstWords("blame", "Idea", "i").prefix(4) == ["field", "_exists", "or", "existence"])
     #expect(try firstWords("stats").contains("Idea._exists"))
     let shown = try firstWords("show", "n1:1")

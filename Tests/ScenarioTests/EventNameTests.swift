@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// What people call an event by, and what it may be taken for.
+/// Names of events, and the ambiguities between them.
 @Suite("names of events")
 struct EventNameTests {
   private static func visits(_ count: Int) -> String {
@@ -11,7 +11,6 @@ struct EventNameTests {
     }.joined()
   }
 
-  /// Each was named, in one line.
   @Test("of many events beside one the first and the last of each node are named")
   func manyBesideOne() throws {
     let work = try Workplace()
@@ -21,7 +20,7 @@ struct EventNameTests {
     try work.stemma("-C", "a", "create", "Team", "id=y")
     for name in ["b", "c"] { try work.stemma("clone", "a", name, "--name", name) }
     for (node, count) in [("a", 300), ("b", 1), ("c", 2)] {
-      // Events of another record lie between.
+      // Events of another record lie in between.
       let lines = (0..<count).map { number in
         ["x", "y"].map {
           #"{"op":"update","model":"Team","key":"\#($0)","fields":{"name":"\#(node)\#(number)"}}"# + "\n"
@@ -36,16 +35,16 @@ struct EventNameTests {
     let own = log.filter { $0.hasPrefix("a:") }.dropFirst()
     let (first, last) = (try #require(own.first), try #require(own.last))
     let beside = try #require(
-      try work.stemma("-C", "a", "show", "b:1").lines.first { $0.contains("Neither saw") })
-    let names = beside.dropFirst("    Neither saw, nor was seen by, ".count).dropLast()
+      try work.stemma("-C", "a", "show", "b:1").lines.first { $0.contains("Concurrent with") })
+    let names = beside.dropFirst("    Concurrent with ".count).dropLast()
     let runs = Set(String(names).components(separatedBy: ", "))
     #expect(own.count == 300 && runs == ["\(first) … \(last) (300 events)", "c:1", "c:3"], "\(beside)")
     let json = try work.stemma("-C", "a", "show", "b:1", "--json").object()
     #expect((json["concurrent"] as? [String])?.count == 302)
   }
 
-  /// `log` prints eight digits of a digest, and some of them are digits and then a `d`, which looks like days. Such a
-  /// text was read as so many days ago: everything there is, or nothing.
+  /// `log` prints eight digits of a digest. Some are digits followed by `d`, which looks like a
+  /// number of days.
   @Test("the first digits of a digest are never silently a number of days")
   func digestsThatLookLikeDays() throws {
     let work = try Shop.open()
@@ -78,7 +77,7 @@ struct EventNameTests {
       #expect(refused.errors.contains("days") && refused.errors.contains("h)"), "\(refused.errors)")
     }
 
-    // Two that begin so make days no likelier.
+    // Two events with this prefix do not make the reading as days more likely.
     let beginnings = Dictionary(
       grouping: digests.compactMap { $0.prefixMatch(of: /[0-9]{3,4}d/).map { String($0.0) } }, by: \.self)
     let shared = try #require(beginnings.filter { $0.value.count > 1 }.keys.min())
@@ -88,7 +87,7 @@ struct EventNameTests {
       #expect(several.errors.contains(event.text("event") ?? "?"), "\(several.errors)")
     }
 
-    // What no event is called is days.
+    // A text that is no prefix of a digest means days.
     let days = try #require(
       (100...999).map { "\($0)d" }.first { day in !digests.contains { $0.hasPrefix(day) } })
     for span in ["1d", "30d", days] {
@@ -97,7 +96,6 @@ struct EventNameTests {
     #expect(try work.attempt("-C", "shop", "log", "--since", "10000d").status != 0)
   }
 
-  /// The partition was passed over, and the event undone.
   @Test("an event that is named by its position or digest must be of the partition that is named with it")
   func foreignPartition() throws {
     let work = try Shop.open()
@@ -120,7 +118,7 @@ struct EventNameTests {
     let unknown = try work.attempt("-C", "shop", "show", "shop:1", "--partition", "Nope")
     #expect(unknown.status == 66)
     #expect(unknown.errors.contains("there is no event `shop:1` in partition Nope of this node"))
-    // It was the partition's fault.
+    // The event does not exist in any partition, so the error does not name one.
     let stranger = try work.attempt("-C", "shop", "show", "zz:1", "--partition", "site=s1")
     #expect(stranger.status == 66)
     #expect(stranger.errors.contains("there is no event `zz:1` in this node"), "\(stranger.errors)")
@@ -160,7 +158,8 @@ struct EventNameTests {
     let changed = try work.stemma("-C", "shop", "diff", "shop:1", "shop:2", "--model", "Customer")
     #expect(changed.lines.last == "0 records added, 0 removed, 1 changed", "\(changed.output)")
 
-    // Elsewhere it is one of several; a partition is only asked for where it can be named.
+    // Without a single partition the name is ambiguous. The error mentions --partition only if the
+    // command has it.
     for (words, takesPartition) in [
       (["log", "--since", "shop:1"], true), (["show", "shop:1"], true), (["undo", "shop:1", "-n"], true),
       (["diff", "shop:1"], false), (["query", "SELECT 1", "--as-of", "shop:1"], false),

@@ -3,27 +3,28 @@ import StemmaNode
 import StemmaSimulation
 import Testing
 
-/// Disks that fail a sync once, and then say that all is well.
+/// Disks that fail one sync and then report success.
 ///
-/// Every command of the tool ends with the first sync that fails. A program goes on: here it is this process.
+/// Every command of the tool ends with the first failed sync. A long-lived program continues; here
+/// it is this process.
 @Suite("Syncs that fail once")
 struct FailedSyncTests {
   static let count = 600
   static let batch = 10
 
-  /// How many bytes of a node's one journal a command has synced, by its system calls and nothing else.
+  /// The number of synced bytes of a node's single journal, derived from a command's system calls.
   private struct SyncedBytes {
-    /// Up to where it was written, and up to where a sync has returned without an error.
+    /// The end of the written bytes, and the end of the bytes that a successful sync covers.
     private var written = 0
     private(set) var synced = 0
-    /// Whether a sync of it has failed.
+    /// Whether a sync of the journal has failed.
     private(set) var hasFailed = false
-    /// How often it was synced after that.
+    /// The number of later syncs.
     private(set) var laterSyncs = 0
 
-    /// `trace`: of `pwrite64` and `fdatasync`, with paths.
+    /// `trace`: the calls of `pwrite64` and `fdatasync`, with paths.
     init(trace: String) throws {
-      // What a sync that is under way will have synced, by process.
+      // The end of the bytes that a running sync covers, by process.
       var begun: [Substring: Int] = [:]
       for line in trace.split(separator: "\n") {
         if let write = line.firstMatch(of: /pwrite64\(\d+<[^>]+\.journal>.*, (\d+), (\d+)(?:\)| <unfinished)/)
@@ -75,17 +76,17 @@ struct FailedSyncTests {
           return sum + (isThere ? (frame["facts"] as? [String: Any])?.number("events") ?? 0 : 0)
         }
       }
-      // What was written and not synced is there, for whoever reads the file.
+      // Readers of the file also see written bytes that are not synced.
       #expect(events(upTo: .max) > events(upTo: before.synced), "fdatasync \(place)")
       #expect(result.durableLine <= events(upTo: before.synced))
 
-      // One who cannot sync it himself.
+      // A reader that cannot sync the journal.
       let fixed = try Mount(at: work.file("fixed"), ["--bind", work.file("a")])
       try fixed.mount(["-o", "remount,ro,bind"])
       try work.stemma("clone", "fixed", "peer", "--name", "peer")
       #expect(try work.events("peer") == events(upTo: before.synced), "fdatasync \(place)")
 
-      // One who can does so before.
+      // A reader that can sync it does so first.
       try work.rows("other")
       let (pull, after) = try trace(options, ["-C", "other", "pull", "a"])
       #expect(pull.status == 0, "\(pull.errors)")
@@ -93,7 +94,7 @@ struct FailedSyncTests {
       #expect(try work.events("other") <= events(upTo: synced), "fdatasync \(place)")
       #expect(try work.events("other") >= result.durableLine, "fdatasync \(place)")
 
-      // And the next process writes.
+      // The next process can write.
       try work.stemma("-C", "a", "create", "Row", "tenant=x", "n=1", "text=x")
       try work.stemma("-C", "a", "verify")
       #expect(try work.events("a") == events(upTo: .max) + 1)
@@ -101,9 +102,10 @@ struct FailedSyncTests {
     #expect(failures > 1)
   }
 
-  /// A file system in an image whose own disk is full: blocks that the image cannot hold are lost at writeback. Which sync
-  /// reports that, if one does, differs between kernels. The test therefore asserts nothing about the disk: a sync that the
-  /// node saw fail must have its consequences, and after an unreported loss the remaining promises hold.
+  /// A file system in an image on a full disk: writeback loses blocks for which the image has no
+  /// room. Kernels differ in which sync reports that, if any. The test therefore asserts nothing
+  /// about the disk. A failure that the node saw must have its consequences, and after an
+  /// unreported loss the remaining promises hold.
   @Test(
     "after a reported loss the node refuses to write until it is opened again, and no loss invents an event",
     .enabled(if: Machine.canMakeDisks), arguments: 0..<8 as Range<UInt64>)
@@ -113,7 +115,7 @@ struct FailedSyncTests {
 
   /// A node with events of one stream on a disk that loses writes.
   private final class FailingDisk {
-    /// What the disk did, for the reader of the test's output.
+    /// The behavior of the disk, for the output of the test.
     enum Outcome: String { case reportedItsLoss, lostNothing, lied }
 
     private let outer: Mount
@@ -135,7 +137,7 @@ struct FailedSyncTests {
     private func mounted() throws -> Mount { try Mount(at: work.file("disk"), ["-o", "loop", image]) }
 
     private func commit(_ tenant: String, _ node: Node) throws {
-      // A text that compression hardly shortens.
+      // A text that hardly compresses.
       let text = (0..<180).map { _ in String(random.next(), radix: 36) }.joined()
       texts.append(text)
       let line = Array(Rows.line(tenant, texts.count - 1, text).utf8)
@@ -144,7 +146,7 @@ struct FailedSyncTests {
       acknowledged = texts.count
     }
 
-    /// Numbers of the records in a node's log: each one was written, and each appears once.
+    /// Numbers of the records in a node's log. Each was written, and each appears once.
     private func records(of node: String) throws -> Set<Int> {
       let log = try work.attempt("-C", node, "log", "--ndjson")
       #expect([0, 74].contains(log.status), "\(log.errors)")
@@ -172,7 +174,7 @@ struct FailedSyncTests {
       var mayHoldMore = false
       switch failure {
       case .log(.system(_, "fdatasync", _)):
-        // A later sync of the file may succeed without the lost pages: the node must not write on.
+        // A later sync may succeed without the lost pages, so the node must not write again.
         for _ in 0..<3 {
           let refusal = #expect(throws: NodeError.self) { try commit("t", try #require(node)) }
           texts.removeLast()
@@ -186,7 +188,7 @@ struct FailedSyncTests {
       case let other?: Issue.record("\(other)")
       }
 
-      // A pull meanwhile receives the acknowledged events, and no others.
+      // A concurrent pull receives exactly the acknowledged events.
       var fixed: Mount? = try Mount(at: work.file("fixed"), ["--bind", directory])
       try fixed?.mount(["-o", "remount,ro,bind"])
       let before = Set(0..<acknowledged)
@@ -202,7 +204,7 @@ struct FailedSyncTests {
       #expect(cloned == before || (mayHoldMore && cloned == before.union([acknowledged])))
       fixed = nil
 
-      // After opening, the node may hold the commit that failed: then it has synced it.
+      // After opening, the node may hold the failed commit. It has then synced it.
       node = nil
       do {
         node = try Node.open(at: directory, Node.OpeningOptions(mode: .write))
@@ -216,7 +218,7 @@ struct FailedSyncTests {
       let held = try records(of: "disk/node")
       #expect(held.isSuperset(of: before) && held.contains(texts.count - 1))
 
-      // Unmounting drops what only the kernel's memory holds.
+      // Unmounting drops data that only the kernel's memory holds.
       disk = nil
       do { disk = try mounted() } catch is Mount.MountError { return .lied }
       defer { withExtendedLifetime(disk) {} }
@@ -229,7 +231,7 @@ struct FailedSyncTests {
       return failure == nil ? .lostNothing : .reportedItsLoss
     }
 
-    /// A disk that lied, mounted again: it may also have lost everything that names the loss.
+    /// Remounts a disk that reported false success. It may also have lost the records of the loss.
     private func remounted() throws -> Outcome {
       do {
         let disk = try mounted()
@@ -240,8 +242,8 @@ struct FailedSyncTests {
       return .lied
     }
 
-    /// A node whose disk has lost confirmed writes reports no event that was not written, and names exactly those acknowledged
-    /// events as missing that it cannot read.
+    /// A node whose disk lost confirmed writes reports no event that was not written. It lists
+    /// exactly the unreadable acknowledged events as missing.
     private func checkLoss() throws {
       let verify = try work.attempt("-C", "fixed", "verify", "--json")
       #expect(verify.status == 1, "\(verify.errors)")
@@ -249,7 +251,7 @@ struct FailedSyncTests {
       let told = try records(of: "fixed")
       var missing: Set<Int> = []
       for loss in try #require(report["missing"] as? [[String: Any]]) {
-        // One record for each event of the stream, which begins with 1.
+        // Each event of the stream has one record; sequence numbers begin with 1.
         let from = try #require(loss.number("from"))
         missing.formUnion(from - 1...(try #require(loss.number("to"))) - 1)
       }
@@ -257,7 +259,7 @@ struct FailedSyncTests {
       print("\(missing.count) of \(acknowledged) records named missing\(isVague ? ", and perhaps more" : "")")
       #expect(missing.isDisjoint(with: told), "\(verify.output)")
       #expect(isVague || missing.union(told).isSuperset(of: 0..<acknowledged), "\(verify.output)")
-      // A peer gets no others either, or is refused.
+      // A peer gets no other events, or is refused.
       let clone = try work.attempt("clone", "fixed", "peer", "--name", "peer")
       #expect([0, 69, 74].contains(clone.status), "\(clone.errors)")
       if clone.status == 0 { #expect(try records(of: "peer").isSubset(of: told)) }

@@ -3,10 +3,9 @@ import StemmaEvents
 import StemmaNode
 import StemmaReplication
 import StemmaSimulation
-import Synchronization
 import Testing
 
-/// A clock that stands still until it is set.
+/// A clock that shows a fixed time until it is set.
 final class SetClock: Clock {
   private let now: Mutex<UInt64>
   init(_ date: String) throws { now = Mutex(try Self.milliseconds(date)) }
@@ -27,17 +26,19 @@ final class SeededRandom: RandomSource {
   func next() -> UInt64 { generator.withLock { $0.next() } }
 }
 
-/// Nodes of the real data sets whose ids and times are the same in each run, so that all that the tool prints
-/// about them is, too. Made once for all tests of a process, which may only read them; where
-/// `STEMMA_FIXED_NODES` names a folder they are kept there, for whoever runs these tests again and again:
+/// Nodes of the real data sets with fixed ids and times, so all output about them is reproducible.
+/// They are made once per process, and tests may only read them. `STEMMA_FIXED_NODES` names a
+/// folder that keeps them between runs:
 ///
 /// - `git`: git-grdb.
-/// - `a`, `b`: nodes-grdb; both began with the base, were changed apart and met again.
+/// - `a`, `b`: nodes-grdb. Both began with the base, diverged and synced.
 enum FixedNodes {
   /// The folder that holds them.
   static let folder = Result { try make() }
 
   private static func make() throws -> String {
+    PortableDeflate.isOn = true
+    defer { PortableDeflate.isOn = false }
     if let kept = ProcessInfo.processInfo.environment["STEMMA_FIXED_NODES"], !kept.isEmpty {
       if !FileManager.default.fileExists(atPath: kept) {
         try fill(kept + ".partial")
@@ -69,12 +70,12 @@ enum FixedNodes {
     try String(contentsOfFile: RealData.path("\(name)/schema.graphql"), encoding: .utf8)
   }
 
-  /// Imports a file, each commit of it by an import of its own: of one import it depends on the speed of disk and
-  /// processor how many commits go into one frame of the journal, and pages show frames.
+  /// Imports each commit of a file separately. Within one import, the number of commits per journal
+  /// frame depends on the speed of the machine, and pages show frames.
   private static func load(_ path: String, into node: Node, by: String) throws {
     var options = Import.Options()
     options.by = by
-    // Under the same name, and with the same numbers of lines: both stand in the log.
+    // The log stores the file name and the line numbers, so both are preserved.
     let folder = NSTemporaryDirectory() + "/stemma-lines-\(UUID().uuidString)"
     let copy = URL(fileURLWithPath: folder + "/" + URL(fileURLWithPath: path).lastPathComponent)
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
@@ -107,7 +108,7 @@ enum FixedNodes {
   }
 
   private static func makeNodes(_ folder: String) throws {
-    // The base has no times of its own; what follows it has, from August 2015 on.
+    // The base has no timestamps. The following changes have them, from August 2015 on.
     let clock = try SetClock("2015-07-01T09:00:00Z")
     let a = try Node.create(
       at: folder + "/a", schema: try schema("nodes-grdb"), name: "a", options: options(clock, seed: 2))
@@ -142,7 +143,7 @@ enum FixedNodes {
 
     """
 
-  /// Makes `shop` and `field` in a folder: small nodes that were changed apart and met again, with a conflict of
+  /// Makes `shop` and `field` in a folder: small nodes that diverged and synced, with a conflict of
   /// each kind.
   static func makeShop(in folder: String) throws {
     let clock = try SetClock("2026-01-05T12:00:00Z")
@@ -154,7 +155,7 @@ enum FixedNodes {
     for (lines, node, by) in [
       (opening, shop, "ann"), (inTheField, field, "bob"), (inTheShop, shop, "ann"),
     ] {
-      // Both know the opening, and nothing of each other's work.
+      // Both nodes know the opening, but not each other's later work.
       if node === field { try meet(field, shop) }
       try Data(lines.utf8).write(to: URL(fileURLWithPath: path))
       try load(path, into: node, by: by)

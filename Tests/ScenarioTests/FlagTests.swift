@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Flags that spare a person a longer way, and what is said where a spelling is not the right one.
+/// Shortcut flags, and the messages for wrong spellings.
 @Suite("Flags and spellings")
 struct FlagTests {
   @Test("the author is --author, else STEMMA_AUTHOR, else the login name; an empty one is none")
@@ -24,7 +24,7 @@ struct FlagTests {
     }
     #expect(try numbers("bob") == ["shop:2"])
     #expect(try numbers("bob", "ann") == ["shop:2", "shop:4"])
-    // A part of a name is no author.
+    // Part of a name is not an author.
     #expect(try numbers("bo").isEmpty)
     #expect(
       try work.stemma("-C", "shop", "log", "--author", "ann", "--oneline").lines.count == 1)
@@ -66,7 +66,7 @@ struct FlagTests {
       try work.stemma("-C", "node", "log", "--model", "Num", "--key", "-5", "--json").array().count == 1)
   }
 
-  @Test("diff --exit-code tells by 1 that there are differences")
+  @Test("diff --exit-code exits with 1 if there are differences")
   func exitCode() throws {
     let work = try Shop.open()
     try work.stemma("-C", "shop", "create", "Team", "id=red", "name=Red")
@@ -115,7 +115,7 @@ struct FlagTests {
     #expect(try work.attempt("-C", "shop", "list", "Member", "--vertical", "--json").status == 64)
   }
 
-  /// Visits of three sites, of which a clone holds one.
+  /// Visits of three sites. A clone holds one of them.
   private func sites() throws -> Workplace {
     let work = try Shop.open()
     try work.stemma("-C", "shop", "create", "Customer", "id=ada", "name=Ada")
@@ -137,7 +137,7 @@ struct FlagTests {
     #expect(text.lines.last?.hasPrefix("guest: Customer ada, outside") == true, "\(text.output)")
     let whole = try Tool.run(Tool.path, ["-C", "shop"] + get + ["--json"], in: work.path).object()
     #expect(whole["outsideScope"] == nil)
-    // A record that is missing within the scope is none.
+    // A missing record within the scope is shown as none.
     try work.stemma("-C", "shop", "delete", "Customer", "ada")
     let missing = try Tool.run(Tool.path, ["-C", "shop"] + get, in: work.path)
     #expect(missing.lines.last == "guest: none", "\(missing)")
@@ -159,7 +159,7 @@ struct FlagTests {
       try warns(["-C", "part", command, "--partition", "site=rme"], of: "site=rme")
       try warns(["-C", "part", command, "--partition", "site=bonn"], of: nil)
     }
-    // This node has none of it, and the remote does.
+    // This node has no such partition, but the remote does.
     try warns(["-C", "part", "scope", "add", "site=berlin"], of: nil)
     try warns(["-C", "part", "scope", "add", "site=pars"], of: "site=pars")
     try warns(["-C", "part", "scope", "add", "!site=b?n"], of: "!site=b?n")

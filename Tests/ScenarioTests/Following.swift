@@ -1,6 +1,6 @@
 import Foundation
 
-/// A command that goes on until it is ended, with what it prints.
+/// A command that runs until it is ended, and its output.
 final class Following {
   private let process = Process()
   private let output = Pipe()
@@ -15,16 +15,17 @@ final class Following {
     try process.begin()
   }
 
-  // Whoever runs tests may have blocked the gentler signals, and a mask is inherited.
+  // The parent of the test process may have blocked the gentler signals, and children inherit the
+  // mask.
   deinit { kill(process.processIdentifier, SIGKILL) }
 
-  /// Waits for the command to end by itself, and returns its exit status.
+  /// Waits until the command ends by itself, and returns its exit status.
   func end() -> Int32 {
     process.waitUntilExit()
     return process.terminationStatus
   }
 
-  /// All lines so far, as soon as there are that many, or the command has ended.
+  /// All lines so far, once there are `count` lines or the command has ended.
   func lines(_ count: Int) -> [String] {
     while text.count(where: { $0 == "\n" }) < count {
       let data = output.fileHandleForReading.availableData

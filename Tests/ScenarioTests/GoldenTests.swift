@@ -1,13 +1,13 @@
 import Foundation
 import Testing
 
-/// What the commands print, kept in files that can be read as documentation: `Golden/*.md`. Each `console`
-/// block holds commands and their output, with the exit status where it is not 0.
+/// Output of the commands in files that also serve as documentation: `Golden/*.md`. Each `console`
+/// block holds commands and their output, with the exit status if it is not 0.
 ///
-/// A new file needs only the commands; `STEMMA_GOLDEN=write` fills in what they print, to be read before it is
-/// committed; `STEMMA_GOLDEN=NAME.md` looks at one file only, and does the same. The commands run in a folder with the nodes of `FixedNodes`: `git`, `a` and `b`, which they may
-/// only read, and `shop` and `field`, which are made anew for each page. What they show of events that they
-/// write must not depend on when that is.
+/// A new file needs only the commands. `STEMMA_GOLDEN=write` adds their output, which must be
+/// reviewed before the commit. `STEMMA_GOLDEN=NAME.md` does the same for one file. The commands run
+/// in a folder with the nodes of `FixedNodes`. `git`, `a` and `b` are read-only; `shop` and `field`
+/// are made for each page. Output about events that the commands write must not depend on the time.
 @Suite("Golden output", .enabled(if: RealData.isThere))
 struct GoldenTests {
   static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
@@ -49,12 +49,10 @@ struct GoldenTests {
     }
   }
 
-  /// Of 33 commands that print JSON 17 had no page with `--ndjson`, and `export` none with `--format`; ten were shown in JSON
-  /// alone, and five not at all.
   @Test("every command is on a page in each format that it has")
   func formats() throws {
     let files = try FileManager.default.contentsOfDirectory(atPath: Self.folder.path)
-    // Of a pipe or a list each command.
+    // Every command of a pipe or a list.
     let pages = files.filter { $0.hasSuffix(".md") }
     let steps = try pages.flatMap { try ConsolePage(Self.folder.appendingPathComponent($0)).steps }
     let calls = steps.flatMap { step -> [ArraySlice<Substring>] in

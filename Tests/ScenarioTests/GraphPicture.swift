@@ -1,20 +1,20 @@
 import Foundation
 
-/// A drawing of branches, read as a person reads it: each line of an event has a `*` in its lane; lanes lead downwards;
-/// a connection below an event leads out of it, one above an event leads into it.
+/// A parsed drawing of branches. Each line of an event has a `*` in its lane, and lanes lead
+/// downwards. A connection below an event leads out of it; one above an event leads into it.
 struct GraphPicture {
-  /// The texts behind the drawing, from top to bottom.
+  /// The texts after the drawing, from top to bottom.
   private(set) var events: [String] = []
-  /// What each event leads to, by lines or in words (`after EVENT`).
+  /// The targets of each event, by lines or in words (`after EVENT`).
   private(set) var parents: [String: Set<String>] = [:]
-  /// Names behind a connection, by the event above.
+  /// Names after a connection, by the event above.
   private(set) var named: [String: [String]] = [:]
-  /// Lanes that stop without having reached an event, by the event below which they do.
+  /// Lanes that stop before they reach an event, by the event above their end.
   private(set) var loose: [String] = []
-  /// What cannot be understood.
+  /// Lines that cannot be parsed.
   private(set) var puzzles: [String] = []
 
-  /// The events of which a lane leads down from here.
+  /// For each lane, the events from which it leads down.
   private var lanes: [[String]] = []
   private var column = 0
 
@@ -87,7 +87,7 @@ struct GraphPicture {
     }
   }
 
-  /// Everything that can be reached downwards from each event.
+  /// All events that are reachable downwards from each event.
   var reachable: [String: Set<String>] { GraphPicture.closure(of: parents, events.reversed()) }
 
   /// `order`: causes before effects.

@@ -4,11 +4,12 @@ import StemmaNode
 import StemmaSimulation
 import Testing
 
-/// The picture that `log --graph` draws is read back, and has to say what the events' contexts say.
+/// Parses the drawing of `log --graph` and compares it with the contexts of the events.
 @Suite("log --graph")
 struct GraphTests {
-  /// The events of a node, oldest first, with all that their makers had seen of them, by what the contexts say: the
-  /// events that they name, what the same node wrote before, and what those had seen.
+  /// The events of a node, oldest first, with all events that their writers had seen according to
+  /// the contexts. These are the events in the context, earlier events of the same node, and
+  /// everything that those had seen.
   private func log(_ node: Node, _ words: [String]) throws -> (
     order: [String], parents: [String: Set<String>]
   ) {

@@ -1,15 +1,15 @@
 import Foundation
 import Testing
 
-/// What `--help` says can be typed.
+/// The output of `--help`.
 @Suite("help")
 struct HelpTests {
-  /// Every command, subcommands as `schema show`.
+  /// Every command, with subcommands such as `schema show`.
   func commands(_ path: [String] = [], in work: Workplace) throws -> [[String]] {
     let help = try Tool.run(Tool.path, path + ["--help"], in: work.path).output
     guard path.count < 2, let list = help.range(of: "SUBCOMMANDS") else { return [path] }
     let names = help[list.upperBound...].split(separator: "\n").compactMap { line -> String? in
-      // Its explanation goes on further to the right; below the list stands how to ask on.
+      // Explanations are indented further, and a hint follows the list.
       let name = line.dropFirst(2).prefix { $0 != " " }
       return line.hasPrefix("  ") && !name.isEmpty && name != "help" && name != "See" ? String(name) : nil
     }
@@ -41,12 +41,12 @@ struct HelpTests {
       let examples = shown.components(separatedBy: "\n\n")[0].split(separator: "\n").map {
         $0.trimmingCharacters(in: .whitespaces)
       }
-      // A command that only has others under it shows those.
+      // A command that only groups subcommands shows those.
       #expect(examples.count >= 2 || help.contains("SUBCOMMANDS"), "\(command): \(examples)")
       for example in examples {
         #expect(example.contains("stemma ") && example.contains(command[0]), "\(example)")
         if example.hasPrefix("ssh ") { continue }
-        // There is no node here: what is asked is whether it is understood.
+        // There is no node here: the test only checks that the example parses.
         let work = try Workplace()
         let result = try ConsolePage.shell(
           example

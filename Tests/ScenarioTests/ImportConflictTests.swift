@@ -1,9 +1,9 @@
 import Testing
 
-/// An import writes what a source states differently. It decides no conflict.
+/// An import writes differences between the source and the node. It never resolves a conflict.
 @Suite("an import never decides")
 struct ImportConflictTests {
-  /// A conflict of a field, of a reference, and of existence; `shop` shows its own values.
+  /// Conflicts of a field, of a reference, and of existence. `shop` shows its own values.
   private func met() throws -> Workplace {
     let work = try Shop.open()
     try work.stemma("-C", "shop", "create", "Customer", "id=ada", "name=Ada")
@@ -28,7 +28,7 @@ struct ImportConflictTests {
       .map { "\($0.text("kind") ?? "") \($0.text("model") ?? "") \($0.text("field") ?? "-")" }.sorted()
   }
 
-  /// `export | import` closed every open conflict of the node.
+  /// An import of an export must leave conflicts open.
   @Test("what export writes changes nothing where it is imported again, also where a field is in conflict")
   func exportChangesNothing() throws {
     let work = try met()

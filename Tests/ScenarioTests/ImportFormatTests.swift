@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Text as other programs write it: JSON rows and arrays, dialects of CSV, times.
+/// Text of other programs: JSON rows and arrays, CSV dialects, times.
 @Suite("text formats of an import")
 struct ImportFormatTests {
   private func node() throws -> Workplace {

@@ -166,7 +166,7 @@ struct ImportTests {
     #expect(error.contains(cause), "\(error)")
     #expect(error.hasSuffix("--from-line \(line)"), "\(error)")
     #expect(try export(work).count == 1)
-    // Mended, it goes on from there.
+    // After the repair of the line, the import continues there.
     try work.write("books.csv", "shelf,number,title\na,1,t\nb,2,t\nc,3,t\n")
     try work.stemma("-C", "node", "import", "books.csv", "--from-line", "3")
     #expect(try export(work).count == 3)
@@ -175,7 +175,7 @@ struct ImportTests {
   static let badHeaders = [
     ("shelf,number,titel\n", "Book has no field `titel`; did you mean `title`?"),
     ("shelf,title\n", "the key of Book has no column: number is missing"),
-    ("shelf,number,title,title\n", "the column `title` stands there twice"),
+    ("shelf,number,title,title\n", "the column `title` occurs twice"),
   ]
 
   @Test("a bad header is named", arguments: badHeaders)
@@ -213,11 +213,11 @@ struct ImportTests {
     #expect(try work.stemma("-C", "node", "list", "Member", "--ndjson").lines.count == 4)
   }
 
-  /// Lines that were refused when they were read came before those that their commit refused.
+  /// Parsing refuses some lines, and their commit refuses others.
   @Test("refused lines and their messages have the order of the source", arguments: [1, 3, 4, 1000])
   func rejectedOrder(batch: Int) throws {
     let work = try node("type Team @model { id: ID! size: Int }")
-    // Of each three lines one is taken, one is no mutation, and one changes a record that is not there.
+    // Of three lines, one is imported, one is not a mutation, and one changes a missing record.
     let lines = (1...30).map { number in
       switch number * 7 % 3 {
       case 0: #"{"model":"Team","key":"\#(number)"}"#
@@ -225,7 +225,7 @@ struct ImportTests {
       default: #"{"op":"update","model":"Team","key":"none\#(number)","fields":{"size":1}}"#
       }
     }
-    // A whole batch of lines that are refused when they are read ends nothing.
+    // A complete batch of malformed lines does not end the import.
     let all = lines + Array(repeating: "{}", count: 9) + [#"{"model":"Team","key":"last"}"#, "{}"]
     try work.write("teams.ndjson", all.joined(separator: "\n") + "\n")
     let result = try work.attempt(
@@ -240,7 +240,6 @@ struct ImportTests {
     #expect(try export(work).count == 11)
   }
 
-  /// It was emptied before it was read.
   @Test("--reject takes no file that is read, whatever it is called there, and leaves it as it is")
   func rejectingIntoTheInput() throws {
     let work = try node("type Team @model { id: ID! }")
@@ -263,13 +262,13 @@ struct ImportTests {
     #expect(input.status == 64 && input.errors.contains("standard input"), "\(input)")
     #expect(try work.bytes("teams.ndjson") == Data(text.utf8))
     #expect(try export(work).isEmpty)
-    // Any other file is written anew.
+    // Any other file is overwritten.
     let result = try work.attempt("-C", "node", "import", "hard", "--reject", "more.ndjson")
     #expect(result.status == 1 && result.output.contains("rejected 1"), "\(result)")
     #expect(String(decoding: try work.bytes("more.ndjson"), as: UTF8.self) == "{}\n")
   }
 
-  /// It made room for all of it at once.
+  /// The batch size does not reserve memory.
   @Test("a batch may be larger than any stream")
   func hugeBatch() throws {
     let work = try node("type Team @model { id: ID! }")
@@ -279,7 +278,7 @@ struct ImportTests {
     #expect(result.lines == ["imported 1 line as 1 event in 1 commit"], "\(result)")
   }
 
-  @Test("a wrong line of standard input is told by that name, and of a pipe by the pipe's")
+  @Test("a wrong line of standard input is reported under that name, and of a pipe under the pipe's")
   func namesOfStreams() throws {
     let work = try node("type Team @model { id: ID! }")
     let line = #"{"op":"update","model":"Team","key":{"id":"nobody"},"fields":{}}"# + "\n"
@@ -288,7 +287,7 @@ struct ImportTests {
       refused.status == 66 && refused.errors.hasPrefix("stemma: standard input:1: "), "\(refused.errors)")
     let rejected = try work.attempt("-C", "node", "import", "--reject", "refused", "-", input: line)
     #expect(rejected.errors.hasPrefix("standard input:1: "), "\(rejected.errors)")
-    // A mistake, and something that is passed over with a warning.
+    // An error, and an ignored argument with a warning.
     for schema in ["type A @model { id: ID! x: Strin }", "type A @model(queries: null) { id: ID! }"] {
       for words in [["init", "other", "--schema", "-"], ["-C", "node", "schema", "apply", "-"]] {
         let told = try Tool.run(Tool.path, words, in: work.path, input: Data(schema.utf8))
@@ -299,8 +298,8 @@ struct ImportTests {
     #expect(pipe.errors.hasPrefix("stemma: /dev/stdin:1: "), "\(pipe.errors)")
   }
 
-  /// A shell calls each of its pipes `/dev/fd/63`. An import was remembered as one of a file of that name, and the next one
-  /// told to go on behind it.
+  /// A shell names its pipes `/dev/fd/63`. An import from one must not be mistaken for a
+  /// continuation of an earlier one.
   @Test("pipes of a shell: refused lines go into one, and none has a name to be remembered by")
   func shellPipes() throws {
     let work = try node("type Team @model { id: ID! }")
@@ -381,7 +380,7 @@ struct ImportTests {
         """)
     try work.write("schema.graphql", inferred.output)
     try work.stemma("init", "node", "--schema", "schema.graphql")
-    // A column of bytes is left out with a warning.
+    // A binary column is skipped with a warning.
     let imported = try work.stemma("-C", "node", "import", "music.sqlite")
     #expect(imported.lines == ["imported 6 lines as 6 events in 1 commit"])
     #expect(imported.errors.contains("column photo of table artists has no field"), "\(imported.errors)")

@@ -1,12 +1,12 @@
 import StemmaEvents
 
-/// What a JSON value looks like, read from the notation that docs/JSON.md explains.
+/// The shape of a JSON value, parsed from the notation of docs/JSON.md.
 indirect enum JSONShape {
   /// One of `builtIn`, or a shape of the page.
   case named(String)
   case literal(String)
   case either([JSONShape])
-  /// Objects whose members stand in one object.
+  /// Objects whose members are merged into one object.
   case joined([JSONShape])
   case array(JSONShape)
   case tuple([JSONShape])
@@ -29,7 +29,7 @@ indirect enum JSONShape {
     if !reader.rest.isEmpty { throw reader.mistake("the end") }
   }
 
-  /// What stands for it under `--ndjson`: its elements where it is an array.
+  /// The shape of one line with `--ndjson`: the elements of an array.
   var line: JSONShape {
     switch self {
     case .array(let element): element
@@ -113,11 +113,11 @@ indirect enum JSONShape {
   }
 }
 
-/// Compares values with shapes, and keeps in mind which parts of the shapes it has met.
+/// Compares values with shapes, and records which parts of the shapes have occurred.
 struct ShapeComparison {
-  /// The shapes that have a name.
+  /// The named shapes.
   let shapes: [String: JSONShape]
-  /// Parts that a value had: see `parts(of:at:)`.
+  /// Parts that have occurred in a value: see `parts(of:at:)`.
   private(set) var met: Set<String> = []
 
   init(_ shapes: [String: JSONShape]) { self.shapes = shapes }
@@ -136,7 +136,7 @@ struct ShapeComparison {
     }
   }
 
-  /// What is wrong with the value. Parts are only met by values that are right.
+  /// The differences between a value and a shape. Only valid values record parts.
   mutating func problems(of value: JSON, _ shape: JSONShape, at path: String) -> [String] {
     switch (shape, value) {
     case (.named(let name), _):
@@ -196,7 +196,7 @@ struct ShapeComparison {
     return problems
   }
 
-  /// Of an object, or of several that are joined.
+  /// The members of an object, or of joined objects.
   private func members(of shape: JSONShape) -> [JSONShape.Member] {
     switch shape {
     case .object(let members): members
@@ -206,7 +206,7 @@ struct ShapeComparison {
     }
   }
 
-  /// Every part of a shape that a value may have or lack: options, optional members, elements.
+  /// Every optional part of a shape: alternatives, optional members, elements.
   func parts(of shape: JSONShape, at path: String) -> Set<String> {
     switch shape {
     case .named, .literal: []

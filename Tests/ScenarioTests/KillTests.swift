@@ -2,12 +2,14 @@ import Foundation
 import Testing
 import StemmaSimulation
 
-/// An import that is killed leaves whole commits, says where to go on, and ends as if nothing had happened.
+/// A killed import leaves complete commits and reports where to resume. The resumed import has the
+/// same result as an uninterrupted one.
 @Suite("Killed imports", .enabled(if: RealData.isThere))
 struct KillTests {
   static let moments = 20
   static let batch = 25
-  /// Where the killed imports read: a pipe that is called as the file is, because the way on goes by that name.
+  /// The input of the killed imports: a pipe with the name of the file, because resuming identifies
+  /// the file by name.
   static let pipe = "pipe/mutations.ndjson.gz"
   static let source = RealData.path("git-grdb/mutations.ndjson.gz")
 
@@ -19,7 +21,7 @@ struct KillTests {
     try #require(try work.stemma("-C", name, "status", "--json").objects().first?["events"] as? Int)
   }
 
-  /// How many events there are through each line that ends a commit, by an import that nobody stops.
+  /// The number of events through each line that ends a commit, from an uninterrupted import.
   private func commits(_ name: String, in work: Workplace) throws -> [Int: Int] {
     let objects = try work.stemma(
       "-C", name, "import", "--ndjson", "--batch", "\(Self.batch)", Self.source
@@ -32,11 +34,11 @@ struct KillTests {
     return events
   }
 
-  /// Runs an import from a line on, and kills it once it has reported `reports` commits and `turns` turns of an
-  /// idle loop are over, wherever it is then. It cannot come to its end before: its input stays open behind line
-  /// `given`.
+  /// Runs an import from line `line` on. Kills it after `reports` reported commits and `turns`
+  /// turns of an idle loop. The import cannot end earlier, because its input remains open after
+  /// line `given`.
   ///
-  /// - Returns: the last line that it reported, nil if none.
+  /// - Returns: the last reported line, nil if none.
   private func killed(
     _ name: String, from line: Int, given: Int, after reports: Int, turns: UInt64, in work: Workplace
   ) throws -> Int? {
@@ -52,7 +54,7 @@ struct KillTests {
       "-C", name, "import", "--ndjson", "--batch", "\(Self.batch)", "--from-line", "\(line)", Self.pipe,
     ]
     process.currentDirectoryURL = URL(fileURLWithPath: work.path)
-    // JSON has a report for each commit; text has at most one a second.
+    // JSON reports each commit; text reports at most once a second.
     let output = Pipe()
     process.standardOutput = output
     process.standardError = FileHandle.nullDevice
@@ -75,7 +77,7 @@ struct KillTests {
     try held.fileHandleForWriting.close()
     feeder.waitUntilExit()
     #expect(process.terminationReason == .uncaughtSignal)
-    // What follows the last line end was cut off by the kill, and says nothing.
+    // The kill may have cut off the text after the last line end.
     let told = String(decoding: text, as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false)
     return told.dropLast().compactMap { $0.firstMatch(of: /"durableThroughLine":(\d+)/) }.last
       .flatMap { Int($0.1) }
@@ -114,7 +116,8 @@ struct KillTests {
       let promised = reported ?? resume - 1
       #expect(held >= (try #require(events[promised])), "\(place): line \(promised) was reported durable")
 
-      // The next writer also takes in the group of commits that was written but perhaps not yet synced at the kill.
+      // The next writer also recovers commits that were written but possibly not synced before the
+      // kill.
       let again = try work.attempt(
         "-C", "killed", "import", "--dry-run", "--batch", "\(Self.batch)", Self.source)
       let kept = try eventCount("killed", in: work)

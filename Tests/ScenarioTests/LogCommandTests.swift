@@ -4,7 +4,6 @@ import Testing
 /// Reading the log.
 @Suite("log commands")
 struct LogCommandTests {
-  /// The last one counted, and those before it were passed over.
   @Test("--field, --model, --origin, --commit and --grep that are given twice find what either does")
   func repeatedFilters() throws {
     let work = try Shop.open()
@@ -33,7 +32,7 @@ struct LogCommandTests {
     #expect(keyed.status == 64)
   }
 
-  @Test("values that look alike are told apart")
+  @Test("values that look alike are distinguished")
   func lookalikes() throws {
     let work = try Shop.open()
     let long = String(repeating: "x", count: 150)
@@ -43,7 +42,7 @@ struct LogCommandTests {
     let log = try work.stemma("-C", "shop", "log", "-p", "--reverse").output
     #expect(log.contains(#""Ren\u00e9e" → "Rene\u0301e""#), "\(log)")
     #expect(log.contains(#"x1" → …x"#) && log.contains(#"x2""#), "\(log)")
-    let diff = try work.stemma("-C", "shop", "diff", "@1.0", "@1.1").output
+    let diff = try work.stemma("-C", "shop", "diff", "@1", "@2").output
     #expect(diff.contains(#""Ren\u00e9e" → "Rene\u0301e""#), "\(diff)")
   }
 
@@ -63,7 +62,7 @@ struct LogCommandTests {
     }
   }
 
-  @Test("a count below zero is refused in words, as one that stands behind `=` is")
+  @Test("a count below zero is refused in words, also after `=`")
   func negativeCounts() throws {
     let work = try Shop.open()
     for (words, part) in [
@@ -78,7 +77,7 @@ struct LogCommandTests {
         Tool.path, words, in: work.path, environment: ["STEMMA_NODE": work.file("shop")])
       #expect(result.status == 64 && result.errors.contains(part), "\(words): \(result.errors)")
     }
-    // What stands behind -- is no option's value.
+    // Words after -- are not option values.
     try work.stemma("-C", "shop", "create", "Visit", "site=berlin", "number=-1", "room=1")
     #expect(try work.attempt("-C", "shop", "list", "Visit", "--limit", "--", "-1").status == 64)
   }
@@ -136,7 +135,7 @@ struct LogCommandTests {
         ["log", "--field", "posts"], 65,
         "`posts` of Member is stored by MemberPost; write --model MemberPost\n"
       ),
-      (["log", "--until", "@9.0"], 66, "`@9.0` lies beyond the end of the log; the last event is @"),
+      (["log", "--until", "@999"], 66, "`@999` lies beyond the end of the log; the last event is @"),
       (["log", "--oneline", "--json"], 64, "--oneline"), (["log", "--stat", "-p"], 64, "--stat"),
     ] {
       let result = try Tool.run(Tool.path, ["-C", "shop"] + words, in: work.path)
@@ -152,7 +151,7 @@ struct LogCommandTests {
       ])
     #expect(try short(events("--reverse", "--op", "update", "--op", "delete")) == [all[3], all[6]])
     #expect(try short(events("--reverse", "--model", "Visit", "--field", "room")) == [all[1], all[2]])
-    // A relationship is a field where it is stored.
+    // A relationship is a field of the model that stores it.
     for words in [["--field", "team"], ["--field", "team", "--model", "Member"]] {
       let found = try Tool.run(
         Tool.path, ["-C", "shop", "log", "--json", "--reverse"] + words, in: work.path)
@@ -213,7 +212,7 @@ struct LogCommandTests {
     for file in files {
       #expect(
         file.members == [
-          "number", "place", "kind", "file", "events", "positions", "times", "rawBytes", "storedBytes",
+          "number", "kind", "file", "events", "positions", "times", "rawBytes", "storedBytes",
           "partitions", "blocks", "digest", "damage",
         ])
       #expect(["segment", "journal"].contains(file.text("kind")))

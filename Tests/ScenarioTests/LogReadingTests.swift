@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// What `log` reads, and how it reaches people: as it happens, and page by page.
+/// The output of `log`: filters, following and paging.
 @Suite("reading the log")
 struct LogReadingTests {
   /// Three commits at known times.
@@ -28,15 +28,15 @@ struct LogReadingTests {
   @Test("points in history: times, dates, spans, positions, events")
   func moments() throws {
     let work = try shop()
-    #expect(try positions(work, "--since", "2020-01-02") == ["1.2", "1.1"])
-    #expect(try positions(work, "--until", "2020-01-01T00:00:00Z") == ["1.0"])
-    #expect(try positions(work, "--since", "2020-01-01T12:00:00+01:00", "--until", "2020-01-02") == ["1.1"])
-    #expect(try positions(work, "--until", "2020-01-02") == ["1.1", "1.0"])
+    #expect(try positions(work, "--since", "2020-01-02") == ["3", "2"])
+    #expect(try positions(work, "--until", "2020-01-01T00:00:00Z") == ["1"])
+    #expect(try positions(work, "--since", "2020-01-01T12:00:00+01:00", "--until", "2020-01-02") == ["2"])
+    #expect(try positions(work, "--until", "2020-01-02") == ["2", "1"])
     #expect(try positions(work, "--until", "2019-12").isEmpty && positions(work, "--until", "2019").isEmpty)
-    // Without a zone it is UTC, as all that is printed.
-    #expect(try positions(work, "--since", "2020-01-02T00:00:00") == ["1.2", "1.1"])
-    #expect(try positions(work, "--since", "2020-01-02 00:00") == ["1.2", "1.1"])
-    #expect(try positions(work, "--since", "2020-01-02 00:01") == ["1.2"])
+    // A time without a zone is UTC, as in all output.
+    #expect(try positions(work, "--since", "2020-01-02T00:00:00") == ["3", "2"])
+    #expect(try positions(work, "--since", "2020-01-02 00:00") == ["3", "2"])
+    #expect(try positions(work, "--since", "2020-01-02 00:01") == ["3"])
     for first in ["2020", "2020-01"] {
       #expect(try positions(work, "--since", first) == positions(work, "--since", "2020-01-01"))
       #expect(try positions(work, "--until", first).count == 3, "all of \(first)")
@@ -44,13 +44,13 @@ struct LogReadingTests {
     let unnamed = try work.attempt("-C", "shop", "undo", "nobody.99")
     #expect(unnamed.status == 64 && unnamed.errors.contains("a commit (NAME.NUMBER"))
     #expect(try work.attempt("-C", "shop", "log", "--since", "2020-13-02T00:00:00").status == 64)
-    #expect(try positions(work, "--since", "@1.1") == ["1.2", "1.1"])
-    #expect(try positions(work, "--until", "@1.1", "--reverse") == ["1.0", "1.1"])
+    #expect(try positions(work, "--since", "@2") == ["3", "2"])
+    #expect(try positions(work, "--until", "@2", "--reverse") == ["1", "2"])
     #expect(try positions(work, "--since", "2h").isEmpty)
     #expect(try positions(work, "--until", "yesterday").count == 3)
     let digest = try #require(
       try work.stemma("-C", "shop", "log", "-n", "1", "--json").array()[0].text("digest"))
-    #expect(try positions(work, "--since", String(digest.prefix(8))) == ["1.2"])
+    #expect(try positions(work, "--since", String(digest.prefix(8))) == ["3"])
     #expect(try work.attempt("-C", "shop", "log", "--since", "soon").status == 64)
     #expect(try work.attempt("-C", "shop", "log", "--since", "ffffffff").status == 66)
   }
@@ -58,10 +58,10 @@ struct LogReadingTests {
   @Test("--grep, --commit, --format")
   func words() throws {
     let work = try shop()
-    #expect(try positions(work, "--grep", "bob") == ["1.1"])
-    #expect(try positions(work, "--grep", "Roug") == ["1.1"])
-    #expect(try positions(work, "--grep", "paris") == ["1.2"])
-    #expect(try positions(work, "--commit", "shop.2") == ["1.1"])
+    #expect(try positions(work, "--grep", "bob") == ["2"])
+    #expect(try positions(work, "--grep", "Roug") == ["2"])
+    #expect(try positions(work, "--grep", "paris") == ["3"])
+    #expect(try positions(work, "--commit", "shop.2") == ["2"])
     #expect(try work.attempt("-C", "shop", "log", "--commit", "shop.9").status == 66)
     let lines = try work.stemma(
       "-C", "shop", "log", "--reverse", "--format", "{time} {by} {op} {model}[{key}] {fields.name}{{}"
@@ -73,10 +73,10 @@ struct LogReadingTests {
         "2020-01-03T00:00:00Z ann create Visit[site=paris number=1] {}",
       ])
     #expect(try work.attempt("-C", "shop", "log", "--format", "{what}").status == 64)
-    // A position can be pasted behind `show`.
+    // A position is valid input for `show`.
     let position = try work.stemma("-C", "shop", "log", "-n", "1", "--format", "{position}").lines[0]
-    #expect(position == "@1.2")
-    #expect(try work.stemma("-C", "shop", "show", position, "--json").object().text("position") == "1.2")
+    #expect(position == "@3")
+    #expect(try work.stemma("-C", "shop", "show", position, "--json").object().text("position") == "3")
   }
 
   @Test("--format refuses a brace that is not closed, and fields that no event can have")
@@ -99,14 +99,14 @@ struct LogReadingTests {
     for known in ["{fields.room}", "{fields._exists}", "{{time", "time}"] {
       #expect(try attempt(known).status == 0, "\(known)")
     }
-    // A field that the schema does not have any more stands in the log.
+    // The log contains fields that the schema has removed.
     let fewer = Shop.schema.replacing("  name: String!\n  members:", with: "  members:")
     try work.write("fewer.graphql", fewer)
     try work.stemma("-C", "shop", "schema", "apply", "fewer.graphql")
     #expect(try attempt("{fields.name}", "--model", "Team").lines.contains("Rouge"))
   }
 
-  /// The lines are written from the blocks; with a drawing beside them they are written from events.
+  /// Plain lines are rendered from the blocks, lines with a graph from events.
   @Test("a line says the same however it is made")
   func linesAreTheSame() throws {
     let work = try shop()
@@ -131,13 +131,13 @@ struct LogReadingTests {
     #expect(try work.stemma("-C", "shop", "list", "Team").lines == expected)
     #expect(
       try work.stemma("-C", "shop", "query", "SELECT id, name FROM teams ORDER BY id").lines == expected)
-    // A pipe is a file, too.
+    // A pipe is a valid schema file.
     let check = try ConsolePage.shell(
       "cat shop.graphql | stemma -C shop schema check /dev/stdin", in: work.path)
     #expect(check.status == 0 && check.output == "no change\n", "\(check.errors)")
   }
 
-  /// Under OPTIMISTIC each write says the whole record.
+  /// Under OPTIMISTIC each write contains the whole record.
   @Test("of a record that is one register, only the fields that changed are shown")
   func changesOfAWholeRecord() throws {
     let work = try Workplace()
@@ -175,16 +175,17 @@ struct LogReadingTests {
         ["-C", "shop", "log", "--oneline", "-n", "1"], in: work.path, typing: typing,
         environment: ["TERM": "xterm", "NO_COLOR": ""].merging(environment) { $1 })
     }
-    #expect(try terminal(["STEMMA_PAGER": "sed 's/^/PAGED /'"]).contains("PAGED \u{1B}[33m@1.2"))
-    // A pager reads the terminal, too: a terminal stops who does that from a group of processes other than its own.
+    #expect(try terminal(["STEMMA_PAGER": "sed 's/^/PAGED /'"]).contains("PAGED \u{1B}[33m@3"))
+    // A pager also reads the terminal. A terminal stops readers outside of its foreground process
+    // group.
     let asking = "sh -c 'read word < /dev/tty; sed \"s/^/$word /\"'"
     #expect(
-      try terminal(["STEMMA_PAGER": asking, "NO_COLOR": "1"], typing: "TYPED\n").contains("TYPED @1.2"))
+      try terminal(["STEMMA_PAGER": asking, "NO_COLOR": "1"], typing: "TYPED\n").contains("TYPED @3"))
     let plain = try terminal(["STEMMA_PAGER": "cat", "NO_COLOR": "1"])
-    #expect(plain.contains("@1.2 2020-01-03") && !plain.contains("\u{1B}"))
-    // Without a pager it is read without one.
+    #expect(plain.contains("@3 2020-01-03") && !plain.contains("\u{1B}"))
+    // Without a pager the output is printed directly.
     let missing = try terminal(["STEMMA_PAGER": "nosuchpager -x", "NO_COLOR": "1"])
-    #expect(missing.contains("no pager `nosuchpager`") && missing.contains("@1.2 2020-01-03"))
+    #expect(missing.contains("no pager `nosuchpager`") && missing.contains("@3 2020-01-03"))
     let piped = try work.stemma(
       "-C", "shop", "log", "--oneline", "-n", "1", environment: ["STEMMA_PAGER": "sed 's/^/PAGED /'"])
     #expect(!piped.output.contains("PAGED"))
@@ -206,7 +207,7 @@ struct LogReadingTests {
   @Test("the inner columns of the tables are there by name")
   func queryOfAll() throws {
     let work = try shop()
-    for past in [[], ["--as-of", "@1.1"]] {
+    for past in [[], ["--as-of", "@2"]] {
       let words = ["-C", "shop", "query", "--json"] + past
       let all = try Tool.run(Tool.path, words + ["SELECT * FROM teams"], in: work.path)
       #expect(try all.array().map(\.members) == [["id", "name"]])
@@ -221,7 +222,7 @@ struct LogReadingTests {
     for (words, part) in [
       (["undo", "2022", "-n"], "`2022` names nothing in the log"),
       (["show", "2022"], "`2022` names nothing in the log"),
-      (["restore", "Team", "red", "--as-of", "@1.0", "--field", "id"], "`id` is a part of the key of Team"),
+      (["restore", "Team", "red", "--as-of", "@1", "--field", "id"], "`id` is a part of the key of Team"),
       (["log", "--follow", "--reverse"], "--reverse"),
     ] {
       let result = try Tool.run(Tool.path, ["-C", "shop"] + words, in: work.path)
@@ -276,7 +277,7 @@ struct LogReadingTests {
     #expect(
       try work.stemma("-C", "shop", "list", "Team", "--as-of", "2020-01-05", "--json").array().count == 1)
     let count = try work.stemma(
-      "-C", "shop", "query", "--tsv", "--as-of", "@1.2", "SELECT name FROM teams")
+      "-C", "shop", "query", "--tsv", "--as-of", "@3", "SELECT name FROM teams")
     #expect(count.lines == ["Rouge"])
   }
 
@@ -284,19 +285,19 @@ struct LogReadingTests {
   func goingBack() throws {
     let work = try shop()
     #expect(
-      try work.stemma("-C", "shop", "restore", "Team", "red", "--as-of", "@1.0", "-n").lines.first
+      try work.stemma("-C", "shop", "restore", "Team", "red", "--as-of", "@1", "-n").lines.first
         == "~ Team[red]")
     #expect(try positions(work).count == 3)
-    let undone = try work.stemma("-C", "shop", "undo", "@1.1", "--author", "eve", "--json").object()
+    let undone = try work.stemma("-C", "shop", "undo", "@2", "--author", "eve", "--json").object()
     #expect(undone.number("events") == 1)
     #expect(
       try work.stemma("-C", "shop", "get", "Team", "red", "--json").object().object("fields").text("name")
         == "Red")
     let last = try #require(try work.stemma("-C", "shop", "log", "-n", "1", "--json").array().first)
-    #expect(last.text("by") == "eve" && last.text("note") == "undo @1.1")
-    #expect(try work.attempt("-C", "shop", "restore", "Team", "nobody", "--as-of", "@1.0").status == 66)
-    // What it wrote is not there any more.
-    #expect(try work.stemma("-C", "shop", "undo", "@1.1", "--json").object().number("events") == 0)
+    #expect(last.text("by") == "eve" && last.text("note") == "undo @2")
+    #expect(try work.attempt("-C", "shop", "restore", "Team", "nobody", "--as-of", "@1").status == 66)
+    // The values that the event wrote are no longer current.
+    #expect(try work.stemma("-C", "shop", "undo", "@2", "--json").object().number("events") == 0)
     try work.stemma("-C", "shop", "delete", "Visit", "site=paris", "number=1")
     try work.stemma("-C", "shop", "restore", "Visit", "--as-of", "2020-01-04")
     #expect(try work.stemma("-C", "shop", "list", "Visit", "--json").array().count == 1)

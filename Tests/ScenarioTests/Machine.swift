@@ -1,7 +1,8 @@
 import Foundation
 import Testing
 
-/// What the machine offers to tests that hurt real processes. Where it lacks something, they are skipped, and say so.
+/// Facilities of the machine for fault tests on real processes. Tests without their facility are
+/// skipped with a message.
 enum Machine {
   private static let paths = (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin").split(
     separator: ":")
@@ -10,7 +11,7 @@ enum Machine {
     paths.map { "\($0)/\(name)" }.first { FileManager.default.isExecutableFile(atPath: $0) }
   }
 
-  /// Whether system calls can be counted and made to fail.
+  /// The path of strace, which counts system calls and makes them fail.
   static let strace: String? = {
     guard let path = program("strace") else {
       print("skipped: strace is not there, so nothing fails at a chosen system call")
@@ -22,14 +23,14 @@ enum Machine {
     return isAllowed ? path : nil
   }()
 
-  /// What compiles C.
+  /// The C compiler.
   static let compiler: String? = {
     let path = program("cc")
     if path == nil { print("skipped: there is no C compiler, so no read or write is a short one") }
     return path
   }()
 
-  /// Whether the tool can be run as users who own nothing, and reach the places of the tests.
+  /// Whether the tool can run as other users that own no files but can reach the test directories.
   static let canBeOthers: Bool = {
     let isAllowed =
       getuid() == 0 && program("setpriv") != nil && program("prlimit") != nil
@@ -40,7 +41,7 @@ enum Machine {
           "cd \"$0\" && exec \"$1\" --version", NSTemporaryDirectory(), Tool.path,
         ], in: "/"))?.status == 0
     if !isAllowed {
-      print("skipped: no other user can run the tool here, so none lacks a permission, or threads")
+      print("skipped: no other user can run the tool here, so none lacks a permission")
     }
     return isAllowed
   }()
@@ -54,7 +55,7 @@ enum Machine {
     return isAllowed
   }()
 
-  /// Whether file systems can be made in files, and mounted.
+  /// Whether file systems can be created in files and mounted.
   static let canMakeDisks: Bool = {
     let image = NSTemporaryDirectory() + "/stemma-disk-\(UUID().uuidString)"
     defer { try? FileManager.default.removeItem(atPath: image) }
@@ -67,8 +68,9 @@ enum Machine {
     return isAllowed
   }()
 
-  /// A file with holes that holds an empty file system without a journal of its own. The file has room for the metadata of the
-  /// file system, and blocks are as large as pages: most lost writes are then those of whole pages of data.
+  /// Makes a sparse file with an empty file system that has no journal of its own. The file has
+  /// room for the metadata. Blocks are as large as pages, so most lost writes are complete data
+  /// pages.
   static func makeDisk(at path: String, size: UInt64) throws {
     try Data(count: 256 << 10).write(to: URL(fileURLWithPath: path))
     let file = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
@@ -80,11 +82,11 @@ enum Machine {
   }
 }
 
-/// A file system that is mounted in a place of a test, and gone with this value.
+/// A file system mounted in a test directory, and unmounted with this value.
 final class Mount {
   let path: String
 
-  /// `arguments` of mount(8), without the directory, which is made.
+  /// `arguments` of mount(8), without the directory, which is created.
   init(at path: String, _ arguments: [String]) throws {
     self.path = path
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
@@ -98,7 +100,7 @@ final class Mount {
 
   struct MountError: Error { var text: String }
 
-  // Nothing can be done about a failure here, and the next removal of the directory shows it.
+  // A failure cannot be handled here. The next removal of the directory reports it.
   deinit { _ = try? Tool.run("/usr/bin/env", ["umount", "-l", path], in: "/") }
 }
 
@@ -118,14 +120,14 @@ enum Rows {
       + "\n"
   }
 
-  /// Creations of `count` records of three tenants.
+  /// Creates of `count` records of three tenants.
   static func lines(_ count: Int) -> String {
     (0..<count).map { line("t\($0 % 3)", $0, "text \($0 &* 7919 % 10007) of number \($0)") }.joined()
   }
 }
 
 extension Workplace {
-  /// A node `name` without a record.
+  /// A node `name` without records.
   func rows(_ name: String) throws {
     if !FileManager.default.fileExists(atPath: file("rows.graphql")) {
       try write("rows.graphql", Rows.schema)
@@ -141,10 +143,10 @@ extension Workplace {
 }
 
 extension Tool.Result {
-  /// The line that the refusal of a repeated import says to go on with.
+  /// The line to resume with, from the refusal of a repeated import.
   var lineToGoOnWith: Int? { errors.firstMatch(of: /--from-line (\d+)/).flatMap { Int($0.1) } }
 
-  /// The last line that an import reported to be durable.
+  /// The last line that an import reported as durable.
   var durableLine: Int {
     errors.split(separator: "\n").compactMap { line in
       line.hasPrefix("durable through line ") ? Int(line.dropFirst("durable through line ".count)) : nil

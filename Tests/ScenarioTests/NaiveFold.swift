@@ -1,7 +1,7 @@
 import Foundation
 
-/// The merge by its definition, over the lines of `log --ndjson`: for each register, the writes that no other
-/// write of the register has seen. Shares no code with the tool.
+/// The merge by its definition, over the lines of `log --ndjson`. The siblings of a register are
+/// the writes that no other write of the register has seen. It shares no code with the tool.
 struct NaiveFold {
   struct Conflict: Hashable {
     var key: String
@@ -44,7 +44,8 @@ struct NaiveFold {
     var origin: String
     var seen: [String: Int]
     var value: String
-    /// Whether it is a deletion, and whether it supersedes those that it has seen: an ordinary update does not.
+    /// Whether it is a deletion, and whether it supersedes deletions that it has seen. An ordinary
+    /// update does not.
     var isDeletion = false
     var buries = true
 
@@ -55,19 +56,20 @@ struct NaiveFold {
     func hasSeen(_ other: Write) -> Bool { (seen[other.node] ?? 0) >= other.sequence }
   }
 
-  /// What a model asks for: of fields the time first, or of existence that one value wins (1 or 0).
+  /// The policy of a model: for fields whether time decides first, for existence the value that
+  /// wins (1 or 0).
   struct Policy {
     var isLatest = false
     var winner: String?
-    /// Whether a record is written as a whole: its one conflict of values names no field.
+    /// Whether a record is written as a whole. Its only value conflict has no field.
     var isWhole = false
   }
 
   var conflicts: [Conflict] = []
-  /// By `key field`: the first part of (version, timestamp, origin) in which the winner and the best write with
-  /// another value differ.
+  /// By `key field`: the first part of (version, timestamp, origin) that distinguishes the winner
+  /// from the best write of another value.
   var rules: [String: String] = [:]
-  /// By `key event` of a change that stands beside deletions those that it had seen.
+  /// By `key event`: the concurrent deletions that a change had seen.
   var saw: [String: [String]] = [:]
 
   /// The values of a key in the order of its parts' names.

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import StemmaSimulation
 
-/// Real histories become the tables that an independent reading of the same sources gives.
+/// Real histories produce the same tables as independent readers of the same sources.
 @Suite("Real histories equal their oracles", .enabled(if: RealData.isThere))
 struct OracleTests {
   static let names = ["chinook", "git-grdb"]
@@ -36,7 +36,7 @@ struct OracleTests {
     #expect(try export(work, to: "rebuilt.ndjson") == exported)
     #expect(try work.stemma("-C", "node", "digest").output == digests)
 
-    // A row that someone changed by hand.
+    // A row that another program changed.
     let table = name == "chinook" ? "tracks" : "files"
     let column = name == "chinook" ? "name" : "mode"
     try Spoil.execute("UPDATE \(table) SET \(column) = 'spoilt'", in: work.file("node/tables.sqlite"))
@@ -85,7 +85,7 @@ struct OracleTests {
     #expect(try export(work, "second", to: "second.ndjson") == exported)
   }
 
-  /// Where the part of a file stands that has a byte.
+  /// The range of the part of a file that contains a byte.
   private func part(of path: String, at offset: Int, _ work: Workplace) throws -> Range<Int> {
     let object = try work.stemma("inspect", path, "--json").object()
     let parts = try #require(object["parts"] as? [[String: Any]])
@@ -124,7 +124,7 @@ struct OracleTests {
       try whole.write(to: url)
     }
     #expect(try work.stemma("-C", "node", "verify").status == 0)
-    // The files are back: nothing remembers the damage.
+    // The files are restored, and no record of the corruption remains.
     let status = try work.stemma("-C", "node", "status")
     #expect(!(status.output + status.errors).contains("damaged"), "\(status.output)\(status.errors)")
     #expect(try work.stemma("-C", "node", "rebuild").errors == "")

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Partitions of a real history travel, come and go one by one.
+/// Transfer and purge of single partitions of a real history.
 @Suite("Partial copies", .enabled(if: RealData.isThere))
 struct PartitionTests {
   private struct Counts: Decodable {
@@ -76,7 +76,7 @@ struct PartitionTests {
     try work.stemma("-C", "field", "rebuild")
     #expect(try digests(work, "field") == wanted)
     #expect(try work.stemma("-C", "field", "verify").status == 0)
-    // What was purged can be fetched again.
+    // Purged partitions can be fetched again.
     try work.stemma("-C", "field", "scope", "add", "partition=Tests")
     try work.stemma("-C", "field", "pull")
     wanted["partition=Tests"] = whole["partition=Tests"]
@@ -124,7 +124,7 @@ struct PartitionTests {
       #expect(result.status == 0, "\(result.errors)")
       let counts: Counts = try result.json()
       var seen = 0
-      // One file for each thread: in a common one, calls are torn apart.
+      // One file per thread, because calls are interleaved in a shared one.
       let traces = try FileManager.default.contentsOfDirectory(atPath: work.path)
         .filter { $0.hasPrefix("trace-\(node).") }
       for line in try traces.flatMap({

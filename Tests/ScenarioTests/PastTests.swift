@@ -4,7 +4,7 @@ import StemmaNode
 import StemmaSimulation
 import Testing
 
-/// What each line of git-grdb does to the tree.
+/// The effect of each line of git-grdb on the tree.
 private struct TreeLines {
   /// For each commit the index of its last line.
   private(set) var ends: [Int] = []
@@ -43,32 +43,34 @@ private struct TreeLines {
   var count: Int { lines.count }
   var paths: [String] { Set(lines.compactMap { $0?.path }).sorted() }
 
-  /// What `git update-index -z --index-info` reads to get from the tree after one line to the tree after another.
+  /// Input of `git update-index -z --index-info` that turns the tree after one line into the tree
+  /// after another.
   func index(after first: Int, through last: Int) -> Data {
     var changes: [String: String?] = [:]
     for case (let path, let file)? in lines[(first + 1)...last] { changes[path] = .some(file) }
     let gone = "0 " + String(repeating: "0", count: 40)
-    // What goes makes room for a folder of its name.
+    // Removals come before additions, because a folder may replace a file.
     let entries = changes.sorted { ($0.value == nil ? 0 : 1, $0.key) < ($1.value == nil ? 0 : 1, $1.key) }
     return Data(entries.map { "\($0.value ?? gone)\t\($0.key)\0" }.joined().utf8)
   }
 }
 
-/// `diff` and `get --as-of` of git-grdb beside git's own `diff --raw` and `ls-tree`.
+/// `diff` and `get --as-of` of git-grdb, compared with git's own `diff --raw` and `ls-tree`.
 ///
-/// The repository itself is not at hand: the data set holds the paths, modes and blob ids of each commit, not the
-/// contents. So git makes the trees anew, of the data's lines and without the blobs, which neither command reads; that
-/// the lines are those of the real commits was checked when they were made, and the last tree is compared with
-/// `git ls-tree` of that day by `OracleTests`. `RealRepositoryTests` asks whole repositories.
+/// The repository itself is not available: the data set holds the paths, modes and blob ids of each
+/// commit, but no contents. So the test rebuilds git's trees from the data's lines, without the
+/// blobs, which neither command reads. The data set was verified against the real commits, and
+/// `OracleTests` compares the last tree with a recorded `git ls-tree`. `RealRepositoryTests` covers
+/// complete repositories.
 @Suite("The past of a real history", .enabled(if: RealData.isThere))
 struct PastTests {
   private static let seed: UInt64 = 50
   private static let count = 50
 
-  /// As many commits as the tests ask about, and the first and the last one.
+  /// The number of sampled commits, including the first and the last.
   private static let points = 120
 
-  /// Where git's trees are.
+  /// The directory of git's trees.
   private let work: Workplace
   private let paths: [String]
   private let twin: TwinHistory
@@ -110,7 +112,7 @@ struct PastTests {
   @Test("diff equals git diff --raw between the two commits, for 50 random pairs")
   func differencesEqualGits() throws {
     #expect(try twin.compareDifferences(of: Self.count, seed: Self.seed) > 5000)
-    // A commit and the next of those that were drawn, and both ways from end to end.
+    // Two adjacent sampled commits, both directions from end to end, and one commit with itself.
     let (first, last) = (twin.points[0], twin.points[twin.points.count - 1])
     for (a, b) in [(first, twin.points[1]), (first, last), (last, first), (last, last)] {
       #expect(try twin.differences(a, b) == twin.gitsDifferences(a, b), "\(a) \(b)")

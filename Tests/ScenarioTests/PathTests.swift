@@ -1,11 +1,11 @@
 import Foundation
 import Testing
 
-/// Which file or directory a command means. `-C` names the node, and that alone: a path means the same before it and
-/// behind it, in every command.
+/// The meaning of paths on the command line. Only `-C` names the node. A path means the same before
+/// and after it, in every command.
 @Suite("paths on the command line")
 struct PathTests {
-  /// Beside `shop`, two files that `shop` has under the same name with other contents.
+  /// Two files next to `shop`, which contains files of the same names with other contents.
   private func open() throws -> Workplace {
     let work = try Shop.open()
     let line = #"{"model":"Team","key":"red","fields":{"name":"Red"}}"# + "\n"
@@ -31,7 +31,7 @@ struct PathTests {
       let words = command.split(separator: " ").map(String.init)
       for arguments in [["-C", "shop"] + words, words + ["-C", "shop"]] {
         let result = try Tool.run(Tool.path, arguments, in: work.path)
-        // What is no file of ours is told so: the one outside is JSON, the one inside could be anything.
+        // `inspect` refuses a file of another format; both files are such.
         #expect(result.status == (command.contains("--verify") ? 65 : 0), "\(arguments): \(result.errors)")
       }
     }
@@ -97,7 +97,7 @@ struct PathTests {
     }
   }
 
-  @Test("diff of two nodes needs no third one around it, and says that a node may stand there")
+  @Test("diff of two nodes needs no third one around it, and accepts directories of nodes")
   func diffOutsideOfANode() throws {
     let work = try open()
     try work.stemma("-C", "peer", "create", "Team", "id=blue", "name=Blue")
@@ -107,7 +107,7 @@ struct PathTests {
       let inside = try work.stemma("-C", "shop", "diff", a, b, "--json")
       #expect(try inside.array().map { $0.text("change") } == [change])
     }
-    // One node and a moment need a node of which the moment is one.
+    // One node and a point in time need a node of which the time is a point.
     for arguments in [
       ["diff", "shop"], ["diff", "shop", "now"], ["-C", "nowhere", "diff", "shop", "peer"],
     ] {

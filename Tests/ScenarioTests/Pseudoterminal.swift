@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The tool on a terminal, by script(1) of util-linux.
+/// Runs the tool on a terminal, by script(1) of util-linux.
 enum Pseudoterminal {
   private static let script = "/usr/bin/script"
 
@@ -13,7 +13,7 @@ enum Pseudoterminal {
     return false
   }
 
-  /// What appears on the terminal, that which is typed included.
+  /// The content of the terminal, including the typed input.
   static func run(
     _ arguments: [String], in directory: String, typing: String = "", environment: [String: String] = [:]
   ) throws -> String {

@@ -4,10 +4,10 @@ import StemmaNode
 import StemmaReplication
 import StemmaSimulation
 
-/// Nodes that change a few records apart, and meet now and then; the same for each seed. What each of them had seen
-/// when it wrote is kept, to be compared with what the tool says.
+/// Nodes that change a few records and sometimes sync, reproducible by seed. It records the events
+/// that each node had seen at each write, for comparison with the tool.
 final class RandomHistory {
-  /// Models of each policy: their records are created, changed, deleted, created again and resolved.
+  /// Models of each policy. Their records are created, changed, deleted, recreated and resolved.
   static let schema = """
     type Note @model {
       site: ID! @primaryKey(sortKeyFields: ["n"])
@@ -44,14 +44,14 @@ final class RandomHistory {
 
   let folder: String
   private(set) var nodes: [Node] = []
-  /// By `partition event` what the node that wrote the event held then.
+  /// By `partition event`: the events that the writing node held.
   private(set) var seen: [String: Set<String>] = [:]
   private var held: [Set<String>]
   private var random: SplitMix64
   private let models: [String]
   private let clock: SetClock
 
-  /// `apart`: one of so many steps is a meeting of two nodes.
+  /// `apart`: on average, one of this many steps syncs two nodes.
   init(
     seed: UInt64, nodes count: Int, steps: Int, apart: Int = 4, models: [String], in folder: String
   ) throws {
@@ -69,7 +69,7 @@ final class RandomHistory {
         try Node.create(at: "\(folder)/\(name)", schema: Self.schema, name: name, options: options))
     }
     for step in 0..<steps {
-      // Two steps may share a time.
+      // Two steps may share a timestamp.
       try clock.set("2026-01-05T09:\(Self.digits(step / 120)):\(Self.digits(step / 2 % 60))Z")
       if random.below(apart) == 0 { try meet() } else { try change() }
     }
@@ -90,7 +90,7 @@ final class RandomHistory {
     held[b] = held[a]
   }
 
-  /// One change of one record, by a node that may refuse it.
+  /// One change of one record. The node may refuse it.
   private func change() throws {
     let index = random.below(nodes.count)
     let node = nodes[index]
@@ -118,7 +118,7 @@ final class RandomHistory {
         held[index].insert(name)
       }
     } catch {
-      // Most changes fit the state of the record only sometimes.
+      // Most changes are valid only in some states of the record.
       guard case .mutation = error else { throw error }
     }
   }

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// What the README shows is what happens.
+/// The README matches the real output.
 @Suite("README")
 struct ReadmeTests {
   /// Times, ids, digests and sizes differ from run to run.
@@ -19,7 +19,7 @@ struct ReadmeTests {
 
   @Test(
     "the commands of a page run as printed",
-    arguments: ["README.md", "docs/IMPORTING.md", "docs/SCHEMA.md"])
+    arguments: ["README.md", "docs/IMPORTING.md", "docs/OPERATING.md", "docs/SCHEMA.md"])
   func pageRuns(page: String) throws {
     let work = try Workplace()
     let steps = try ConsolePage(ConsolePage.root.appendingPathComponent(page)).steps

@@ -1,10 +1,10 @@
 import Foundation
 import Testing
 
-/// A git repository and the node that was made of it, asked the same questions.
+/// A git repository and the node made from it answer the same questions.
 @Suite("git and stemma agree about the past")
 struct RealRepositoryTests {
-  /// A repository of some commits in which files come, change, move and go; made by the git of this machine.
+  /// A repository with added, changed, moved and deleted files, made by the git of this machine.
   private static let script = #"""
     set -e
     git init -q -b main repository && cd repository
@@ -19,7 +19,7 @@ struct RealRepositoryTests {
     echo three > README; ln -s src link; commit 1600000400 back
     """#
 
-  /// A node of the history of a repository, made by the tools.
+  /// A node with the history of a repository, made by the tools.
   private func twin(of repository: String, in work: Workplace) throws -> TwinHistory {
     let history =
       "git-history --schema > git.graphql && git-history '\(repository)' > mutations.ndjson"
@@ -29,7 +29,7 @@ struct RealRepositoryTests {
     let commits = try TwinHistory.git(
       ["log", "--first-parent", "--reverse", "--format=%H"], in: repository
     ).split(separator: "\n").map(String.init)
-    // As of the event before the next commit's first one.
+    // At the position before the next commit's first event.
     let events = try work.stemma("-C", "node", "log", "--reverse", "--ndjson").objects()
     var positions: [String] = []
     for (index, event) in events.enumerated() {

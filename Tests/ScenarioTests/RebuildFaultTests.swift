@@ -2,13 +2,13 @@ import Foundation
 import Testing
 
 extension SystemCallFaultTests {
-  /// What changes files or makes changes durable, of SQLite and of the tool.
+  /// System calls of SQLite and of the tool that change files or sync them.
   static let changes: Set<String> = [
     "pwrite64", "write", "ftruncate", "fallocate", "fdatasync", "fsync", "rename", "unlink", "linkat",
   ]
 
-  /// The tables are not on the simulated disk, because SQLite writes them: so a real rebuild that was killed somewhere is
-  /// begun again, and killed again at each of its changes.
+  /// SQLite writes the tables, so they are not on the simulated disk. Instead, a real rebuild is
+  /// killed, restarted, and killed again at each of its changes.
   @Test("a rebuild that was killed is killed again at each of its changes of files")
   func killedAgainWhileRebuilding() throws {
     let calls = try calls(of: [.rebuild]).filter { Self.changes.contains($0.name) }
@@ -16,7 +16,7 @@ extension SystemCallFaultTests {
     let work = try prepared(for: .rebuild)
     var killedTwice = 0
     for index in calls.indices {
-      // Another place than the second one, each once.
+      // Different from the second place, and each only once.
       let first = try kill(at: calls[(index + calls.count / 2) % calls.count], in: work).status
       let second = try kill(at: calls[index], in: work).status
       if first == SIGKILL, second == SIGKILL { killedTwice += 1 }
@@ -26,7 +26,7 @@ extension SystemCallFaultTests {
     #expect(killedTwice >= calls.count / 2)
   }
 
-  /// It stayed until the next rebuild, as large as the tables.
+  /// The leftover file is as large as the tables.
   @Test("what a rebuild leaves that is killed goes with the next write")
   func killedRebuildsLeaveNothing() throws {
     let calls = try calls(of: [.rebuild])

@@ -2,10 +2,10 @@ import Foundation
 import GRDB
 import Testing
 
-/// Commands that only show what they would do, with `-n`.
+/// Dry runs: commands with `-n` that only show their effect.
 @Suite("rehearsals")
 struct RehearsalTests {
-  /// A copy is told from its original by whoever writes to it, and goes on under a new origin then.
+  /// A copied directory gets a new origin at its first write. A dry run does not write.
   @Test("-n changes nothing, also of a directory that was copied, and takes no lock")
   func onlyShows() throws {
     let work = try Shop.open()
@@ -31,7 +31,7 @@ struct RehearsalTests {
       ("copy", ["undo", last, "-n"], "name: \"Rouge\" → \"Red\""),
       ("copy", ["restore", "Team", "red", "--as-of", last, "-n"], "nothing to change"),
       ("copy", ["import", "--dry-run", "teams.ndjson"], "would import 1 line as 1 event"),
-      ("hurt", ["repair", "--give-up", "-n"], "nothing was changed"),
+      ("hurt", ["repair", "--accept-loss", "-n"], "nothing was changed"),
     ] {
       let before = try files(work.file(node))
       let result = try ConsolePage.shell(
@@ -42,7 +42,6 @@ struct RehearsalTests {
     }
   }
 
-  /// It waited five seconds, whatever was asked for.
   @Test("-n waits for another transaction of the tables as long as --wait says")
   func waits() throws {
     let work = try Shop.open()
@@ -61,8 +60,8 @@ struct RehearsalTests {
     #expect(result.status == 75 && result.errors.contains("wait longer with --wait"), "\(result.errors)")
   }
 
-  /// The first write to a copy begins an origin. What was refused began one as well, and with it the names that people
-  /// had read of the events were gone before the command looked for them.
+  /// The first write to a copy begins an origin, which changes the names of older events. A refused
+  /// command must not begin one.
   @Test("what is refused leaves a copy as it was, and the events of before keep their names")
   func copies() throws {
     let work = try Shop.open()
@@ -93,7 +92,7 @@ struct RehearsalTests {
     #expect(try work.stemma("-C", "copy", "log", "--origin", "shop", "--oneline").lines.count == 3)
     let old = try work.stemma("-C", "copy", "show", "shop:2", "--json").object()
     #expect(old.object("fields").text("name") == "Rouge")
-    // Each of both has a first event, and a first commit.
+    // Both origins have a first event and a first commit.
     for words in [["show", "shop:1"], ["undo", "shop.1"], ["log", "--since", "shop:1"]] {
       let refused = try Tool.run(Tool.path, ["-C", "copy"] + words, in: work.path)
       #expect(
@@ -107,7 +106,7 @@ struct RehearsalTests {
     try work.stemma("-C", "copy", "verify")
   }
 
-  /// The mark and the log's files. Readers may bring the tables up to date.
+  /// The node's metadata and the log files. Readers may refresh the tables.
   private func files(_ directory: String) throws -> [String: Data] {
     var found: [String: Data] = [:]
     for folder in ["", "log/"] {

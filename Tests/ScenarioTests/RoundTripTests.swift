@@ -1,7 +1,8 @@
 import Foundation
 import Testing
 
-/// What `export` and `log --reverse --mutations` write is what `import` reads, at the limits of values too.
+/// `import` reads the output of `export` and `log --reverse --mutations`, also at the limits of
+/// values.
 @Suite("what is written out is read again")
 struct RoundTripTests {
   static let schema = """
@@ -40,7 +41,8 @@ struct RoundTripTests {
 
     """
 
-  /// Control characters, NUL among them; line ends of other kinds; the first and the last beyond two bytes of UTF-16.
+  /// Control characters, including NUL; unusual line ends; the first and the last character outside
+  /// of the Basic Multilingual Plane.
   static let odd =
     String(String.UnicodeScalarView((0..<0x20).compactMap(Unicode.Scalar.init)))
     + "\u{7F}\u{80}\u{2028}\u{FEFF}\u{FFFD}\u{10000}\u{1F600}\u{10FFFF}\"\\/"
@@ -84,7 +86,7 @@ struct RoundTripTests {
     var texts = try lines.map {
       String(decoding: try JSONSerialization.data(withJSONObject: $0, options: .sortedKeys), as: UTF8.self)
     }
-    // Foundation would write these otherwise.
+    // Foundation formats these differently.
     for (number, real) in [
       "-1.7976931348623157e308", "1.7976931348623157e308", "5e-324", "-5e-324", "-0.0", "0.1", "1e22", "3",
       "1e23",
@@ -115,7 +117,7 @@ struct RoundTripTests {
     try work.write("lines.ndjson", lines.map { $0 + "\n" }.joined())
     try work.stemma("-C", "a", "import", "--batch", "7", "lines.ndjson")
     let export = try work.stemma("-C", "a", "export").output
-    // The deletion, the links and the upsert that they follow.
+    // The deletion, the links and the preceding upsert.
     #expect(export.split(separator: "\n").count == lines.count - 4)
     let mutations = try work.stemma("-C", "a", "log", "--reverse", "--mutations").output
     for (node, written) in [("exported", export), ("mutated", mutations)] {

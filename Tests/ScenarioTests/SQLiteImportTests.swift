@@ -2,9 +2,9 @@ import Foundation
 import GRDB
 import Testing
 
-/// SQLite files of other programs: what is inferred from a file, an import of the file brings in.
+/// SQLite files of other programs: an import reads everything that the inferred schema declares.
 @Suite struct SQLiteImportTests {
-  /// A node with the schema that is inferred from the file of these statements, and its rows.
+  /// A node with the schema inferred from a file with these statements, and its rows.
   private func imported(_ sql: String) throws -> (
     work: Workplace, inferred: Tool.Result, imported: Tool.Result, rows: [String]
   ) {
@@ -21,14 +21,14 @@ import Testing
     return (work, inferred, imported, rows)
   }
 
-  /// The warnings that name something.
+  /// The warnings that contain a name.
   private func warnings(_ result: Tool.Result, _ name: String) -> [Substring] {
     result.errors.split(separator: "\n").filter { $0.hasPrefix("warning: ") && $0.contains(name) }
   }
 
   // MARK: - Values
 
-  /// An infinity became null, and numbers beyond 2^53 were rounded beside a fraction.
+  /// Infinities and numbers beyond 2^53 keep their values.
   @Test func valuesComeInAsTheyAre() throws {
     let (_, inferred, imported, rows) = try imported(
       """
@@ -68,7 +68,7 @@ import Testing
       #expect(warnings(inferred, "t.\(column) ").count == 1, "\(inferred.errors)")
       #expect(warnings(imported, "column \(column) of table t ").count == 1, "\(imported.errors)")
     }
-    // A model that has a field for them takes the rows that it can hold.
+    // A model with a field for them accepts the rows that it can hold.
     try work.stemma("init", "other", "--schema", "-", input: "type T @model { id: ID! note: String }")
     let partly = try work.attempt("-C", "other", "import", "a.sqlite", "--reject", "refused.ndjson")
     #expect(partly.status == 1 && partly.output.contains("rejected 1"), "\(partly)")
@@ -78,7 +78,7 @@ import Testing
       ])
   }
 
-  /// Text of such a file was read as bytes of UTF-8.
+  /// The file stores its texts as UTF-16.
   @Test func aFileInUTF16IsRead() throws {
     let work = try Workplace()
     let queue = try DatabaseQueue(path: work.file("a.sqlite"))
@@ -97,7 +97,7 @@ import Testing
       ])
   }
 
-  /// In a schema that was written by hand a number may become less exact, and a text a number.
+  /// A handwritten schema may make a number less exact, or a text a number.
   @Test func eachConversionIsReportedOnce() throws {
     let work = try Workplace()
     try Spoil.execute(
@@ -122,7 +122,7 @@ import Testing
 
   // MARK: - Names
 
-  /// Each of these ended the inference, or its rows were left out.
+  /// Different names in the file may become equal in the schema.
   @Test func namesThatWouldMeetGetNumbers() throws {
     let (_, inferred, imported, rows) = try imported(
       """
@@ -183,7 +183,7 @@ import Testing
     #expect(warnings(inferred, "t.twice").count == 1 && warnings(inferred, "t.thrice").count == 1)
   }
 
-  /// Each import made new records of the rows of such a table.
+  /// A repeated import finds the same records.
   @Test func withoutAKeyTheRowNumberIsTheKey() throws {
     let long = String(repeating: "x", count: 3000)
     let (work, inferred, imported, rows) = try imported(
@@ -210,7 +210,7 @@ import Testing
       #expect(!warnings(inferred, " \(table) has no ").isEmpty, "\(table)")
     }
     #expect(warnings(imported, "table e ").count == 1, "\(imported.errors)")
-    // A model that was written by hand has no field for the number.
+    // A handwritten model has no field for the row number.
     try work.stemma("init", "other", "--schema", "-", input: "type A @model { id: ID! x: String }")
     let made = try work.stemma("-C", "other", "import", "a.sqlite")
     #expect(made.lines == ["imported 2 lines as 2 events in 1 commit"])

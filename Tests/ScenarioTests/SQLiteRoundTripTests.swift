@@ -5,8 +5,8 @@ import StemmaNode
 import StemmaSimulation
 import Testing
 
-/// Whatever a SQLite file holds: the schema that is inferred from it makes a node, and an import brings all rows into
-/// it, each value as it is. Models stand in the order of the tables, fields in the order of the columns.
+/// For any SQLite file, the inferred schema makes a node, and an import reads all rows with
+/// unchanged values. Models have the order of the tables, fields the order of the columns.
 @Suite struct SQLiteRoundTripTests {
   @Test("rows of a random file come back from a node of its schema", arguments: 0..<Trials.count(150))
   func randomFile(seed: Int) throws {
@@ -93,7 +93,7 @@ import Testing
     case .bool(let flag): flag ? "1" : "0"
     case .int(let number): type == "Float" ? "\(Double(number))" : "\(number)"
     case .number(let text): Double(text).map { "\($0)" } ?? text
-    // Whole numbers that a JSON reader could round stand in quotes.
+    // Integers that a JSON reader could round are strings.
     case .string(let text) where type == "Int": text
     case .string(let text): "'\(Data(text.utf8).map { String($0, radix: 16) }.joined(separator: " "))"
     default: "\(value)"
@@ -124,7 +124,7 @@ struct RandomSQLiteFile {
       }
     }
 
-    /// How a field of a type has to show it.
+    /// The expected text in a field of a type.
     func text(as type: String) -> String {
       func hexadecimal(_ bytes: some Swift.Sequence<UInt8>) -> String {
         "'\(bytes.map { String($0, radix: 16) }.joined(separator: " "))"
@@ -147,7 +147,7 @@ struct RandomSQLiteFile {
   }
 
   struct Row {
-    /// SQLite's; 0 where there is none.
+    /// SQLite's row number; 0 if there is none.
     var number: Int64
     var values: [Value]
   }
@@ -160,7 +160,7 @@ struct RandomSQLiteFile {
     /// The columns of each foreign key.
     var references: [[String]] = []
 
-    /// The name by which the number of a row is read.
+    /// The name by which the row number is read.
     var rowNumber: String? {
       ["rowid", "_rowid_", "oid"].first { name in
         !isWithoutRowNumber && !columns.contains { $0.name.lowercased() == name }
@@ -229,7 +229,7 @@ struct RandomSQLiteFile {
     "'2024-01-01T00:00:00Z'", "'2024-01-01T01:00:00+01:00'", "'2024-01-01T00:00:00.000Z'",
     "'1999-12-31T23:59:59.5Z'",
   ]
-  /// What one column holds.
+  /// Kinds of column contents.
   private static let kinds = [
     [], ["0", "1"], integers, fractions, integers + fractions, fractions + ["9e999", "-9e999"], texts, texts,
     dates,
@@ -248,7 +248,7 @@ struct RandomSQLiteFile {
     let declared = script.count
     for table in tables { addRows(to: table, &random) }
     for statement in script[declared...] {
-      // A row may break a constraint.
+      // A row may violate a constraint.
       do { try queue.write { try $0.execute(sql: statement) } } catch is DatabaseError {}
     }
     try queue.close()
@@ -280,7 +280,7 @@ struct RandomSQLiteFile {
       table.key = Array(plain.shuffled(using: &random).prefix(1 + random.below(3)))
       lines.append("PRIMARY KEY (\(list(table.key)))")
     }
-    // The first table has a model, whatever its key is.
+    // The first table always gets a model, whatever its key.
     table.isWithoutRowNumber = !tables.isEmpty && !table.key.isEmpty && random.chance(30)
     tables.append(table)
     for _ in 0..<random.below(3) { addReference(&random, &lines) }
@@ -292,7 +292,7 @@ struct RandomSQLiteFile {
     }
   }
 
-  /// A foreign key of the last table, to any table that has a key.
+  /// Adds a foreign key of the last table to any table with a key.
   private mutating func addReference(_ random: inout SplitMix64, _ lines: inout [String]) {
     let child = tables.count - 1
     let parent = random.element(tables)

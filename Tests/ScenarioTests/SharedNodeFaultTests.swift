@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Several processes on one node, and several directories that were one.
+/// Several processes on one node, and copies of one directory.
 @Suite("Shared and copied nodes") struct SharedNodeFaultTests {
   private func start(_ arguments: [String], in work: Workplace, output: Any) throws -> Process {
     let process = Process()
@@ -37,7 +37,7 @@ import Testing
         lines += piece.count { $0 == 10 }
       }
     }
-    // It begins with the newest events there are, so it must have begun before there are more.
+    // It begins with the newest events, so it must start before the imports add events.
     readLines(upTo: 1)
     let importers = try ["x", "y"].map { name in
       try start(
@@ -62,13 +62,13 @@ import Testing
     #expect(try work.export("node") == export)
   }
 
-  @Test("an import whose reader has paused keeps nobody out", .timeLimit(.minutes(3)))
+  @Test("an import whose reader has paused keeps no process out", .timeLimit(.minutes(3)))
   func pausedReader() throws {
     let work = try Workplace()
     try work.rows("node")
     let count = 5000
     try work.write("lines", (0..<count).map { Rows.line("x", $0, "text of \($0)") }.joined())
-    // What it says is several times as much as a pipe holds.
+    // The output is several times larger than a pipe's buffer.
     let pipe = Pipe()
     let importer = try start(
       ["-C", "node", "import", "--format", "ndjson", "--batch", "1", "--json", "--wait", "60", "lines"],
@@ -102,7 +102,7 @@ import Testing
       let create = ["create", "Row", "tenant=y", "n=\(rounds)", "text=between"]
       for arguments in [["status"], ["export"], ["verify"], ["log", "-n", "3"], create] {
         let result = try Tool.run(Tool.path, ["-C", "node"] + arguments, in: work.path)
-        // Only what compares everything may ask to be run when nobody writes.
+        // Only a complete comparison may ask for a run without writers.
         let allowed: Set<Int32> = arguments == ["verify"] ? [0, 75] : [0]
         #expect(
           allowed.contains(result.status), "\(arguments): \(result.status) \(result.output) \(result.errors)")
@@ -115,7 +115,7 @@ import Testing
     #expect(try work.events("node") == 20_000 + rounds)
   }
 
-  @Test("readers are not disturbed by tables that are made anew beside them", .timeLimit(.minutes(3)))
+  @Test("readers are not disturbed by tables that are rebuilt beside them", .timeLimit(.minutes(3)))
   func readersBesideARebuild() throws {
     let work = try Workplace()
     try work.rows("node")
@@ -163,13 +163,13 @@ import Testing
       #expect(result.errors.contains("node in use by process \(getpid())"), "\(words): \(result.errors)")
       #expect(result.errors.split(separator: "\n").count == 1 && result.output.isEmpty, "\(result)")
     }
-    // Readers do not ask for the lock.
+    // Readers do not take the lock.
     #expect(try work.events("node") == before)
     #expect(try work.export("node") == export)
     let waiting = try start(
       ["-C", "node", "create", "Row", "tenant=t", "n=2", "text=waits", "--wait", "60"], in: work,
       output: FileHandle.nullDevice)
-    // It waits: it has the file open, and is not done.
+    // Waits until the process has the lock file open and is blocked.
     while !isOpen(work.file("node/lock"), in: waiting.processIdentifier), waiting.isRunning { sched_yield() }
     #expect(waiting.isRunning)
     let late = try Tool.run(
@@ -184,7 +184,7 @@ import Testing
     #expect(try work.events("node") == before + 1)
   }
 
-  /// Whether a process has a file open. Where nobody can tell, it is taken to have.
+  /// Whether a process has a file open; true if that is unknown.
   private func isOpen(_ path: String, in process: Int32) -> Bool {
     let files = "/proc/\(process)/fd"
     guard let numbers = FileManager.default.enumerator(atPath: files) else { return true }
@@ -244,7 +244,7 @@ import Testing
     try expectEqual(["a", "peer"], [1, 2, 3], in: work)
   }
 
-  @Test("a node that was set back and wrote again is refused as a fork, and mended without loss")
+  @Test("a node that was set back and wrote again is refused as a fork, and repaired without loss")
   func aNodeIsSetBack() throws {
     let work = try Workplace()
     for name in ["a", "peer"] { try work.rows(name) }
@@ -252,7 +252,8 @@ import Testing
     try FileManager.default.copyItem(atPath: work.file("a"), toPath: work.file("before"))
     try create(2, in: "a", work)
     try work.stemma("-C", "a", "sync", work.file("peer"))
-    // Every file in its place, as a virtual machine's snapshot puts it: nothing tells.
+    // Restores every file in place, like a snapshot of a virtual machine. The node cannot detect
+    // it.
     let script = """
       cd before && find . -type f ! -name 'tables.sqlite*' | while read -r f; do cat "$f" > "../a/$f"; done
       rm -f ../a/tables.sqlite*

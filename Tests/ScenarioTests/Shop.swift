@@ -67,7 +67,7 @@ enum Shop {
 }
 
 extension Tool.Result {
-  /// The one object of `--json`.
+  /// The single object of `--json`.
   func object(sourceLocation: SourceLocation = #_sourceLocation) throws -> [String: Any] {
     try #require(
       JSONSerialization.jsonObject(with: Data(output.utf8)) as? [String: Any], "\(output)\(errors)",

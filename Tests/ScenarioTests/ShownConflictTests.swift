@@ -1,10 +1,10 @@
 import Foundation
 import Testing
 
-/// Reading commands say which of the values that they show are in conflict, and what a decision was.
+/// Reading commands mark values in conflict and show past decisions.
 @Suite("Conflicts in what is read")
 struct ShownConflictTests {
-  /// Two nodes that have met: the name of a customer and the existence of a team are in conflict.
+  /// Two synced nodes: the name of a customer and the existence of a team are in conflict.
   private func met() throws -> Workplace {
     let work = try Shop.open()
     try work.stemma("-C", "shop", "create", "Customer", "id=ada", "name=Ada")
@@ -44,7 +44,7 @@ struct ShownConflictTests {
     let rows = try work.stemma("-C", "field", "list", "Customer", "--json").array()
     #expect(rows.map { $0["conflicts"] as? [String] } == [["name"], nil])
 
-    // What is listed can be imported, and decides nothing.
+    // Listed rows can be imported, and the import resolves nothing.
     let lines = try work.stemma("-C", "field", "list", "Customer", "--ndjson").output
     try work.stemma("-C", "field", "import", "-", input: lines)
     #expect(try work.attempt("-C", "field", "conflicts", "--check").status == 1)
@@ -69,7 +69,6 @@ struct ShownConflictTests {
     #expect(shown.lines.last == "! in conflict: name")
   }
 
-  /// Nothing stood below the event.
   @Test("log -p, history and show print what a resolve decided, also if it kept the shown value")
   func decisions() throws {
     let work = try met()
@@ -82,7 +81,7 @@ struct ShownConflictTests {
       let result = try Tool.run(Tool.path, ["-C", "field"] + words, in: work.path)
       #expect(result.output.contains("name: \"Shop\" (kept)"), "\(words): \(result)")
     }
-    // A decision for another value is a change, and an ordinary update has no such line.
+    // A decision for another value is a change. An ordinary update has no such line.
     try work.stemma("-C", "field", "update", "Customer", "ada", "name=Eve")
     #expect(try !work.stemma("-C", "field", "log", "-n", "1", "-p").output.contains("(kept)"))
   }

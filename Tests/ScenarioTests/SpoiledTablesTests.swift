@@ -1,13 +1,13 @@
 import Foundation
 import Testing
 
-/// What the tool says of nodes whose files somebody has changed.
+/// Messages about nodes whose files another program has changed.
 @Suite("Spoiled files")
 struct SpoiledTablesTests {
   private static let loseStream =
     "DELETE FROM _stemma_meta WHERE name = 'stream' AND partition = 'tenant=t1'"
 
-  @Test("a peer whose tables cannot be used is named, with the command that mends it")
+  @Test("a peer whose tables cannot be used is named, with the command that repairs it")
   func peer() throws {
     let work = try Workplace()
     for name in ["a", "b"] {
@@ -30,7 +30,7 @@ struct SpoiledTablesTests {
     try work.stemma("clone", "a", "c")
   }
 
-  @Test("a change of a record whose row was changed is made, and told where it was noticed")
+  @Test("a change of a record whose row was changed is made, and the rebuild is reported")
   func row() throws {
     let work = try Workplace()
     try work.rows("a")
@@ -58,31 +58,14 @@ struct SpoiledTablesTests {
     #expect(result.output.contains(/\nlog .+ in [0-9] files?\n/), "\(result.output)")
   }
 
-  @Test("of a file that has only another name, one line says what is put back")
-  func renamed() throws {
-    let work = try Workplace()
-    try work.rows("a")
-    let lines = (0..<40).map {
-      #"{"op":"create","model":"Row","key":{"tenant":"t\#($0 % 10)","n":\#($0)},"fields":{"text":"x"}}"#
-    }
-    try work.write("lines.ndjson", lines.joined(separator: "\n"))
-    try work.stemma("-C", "a", "import", "lines.ndjson", "--segment-size", "1")
-    try FileManager.default.moveItem(
-      atPath: work.file("a/log/00000001.segment"), toPath: work.file("a/log/00000007.segment"))
-    let result = try work.attempt("-C", "a", "verify")
-    #expect(
-      result.output.contains("parts:\n  40 events of 10 partitions, from log/00000007.segment\nto mend it:"),
-      "\(result.output)")
-  }
-
-  /// Names of cases, types and labels of Swift, and Foundation's own descriptions.
+  /// Names of Swift cases, types and labels, and Foundation's own descriptions.
   private static var internals: Regex<Substring> {
     /Optional\(|Stemma[A-Z]\w+\.|Error Domain|NSCocoa|Swift\.|\b[a-z][A-Za-z]*\((?:[a-z]+[A-Za-z]*: |")|UserInfo|error \d+\.\)/
   }
 
   private static let commands = [
     "status", "log --oneline", "conflicts", "list Member", "get Member m1", "why Member m1 name", "export",
-    "digest", "verify", "rebuild", "pull f", "repair --fork --from f", "repair --give-up -n",
+    "digest", "verify", "rebuild", "pull f", "repair --fork --from f", "repair --accept-loss -n",
     "create Member id=new name=N", "update Member m1 name=N", "delete Member m2",
   ]
 
@@ -98,7 +81,7 @@ struct SpoiledTablesTests {
     return work
   }
 
-  /// That whatever is said is said in words, and nothing traps.
+  /// Checks that every message is plain text and that nothing traps.
   private func check(_ work: Workplace, _ place: String, _ spoil: (String) throws -> Void) throws {
     for command in Self.commands {
       for name in ["shop", "f"] {
@@ -107,7 +90,7 @@ struct SpoiledTablesTests {
       try spoil(work.file("shop"))
       let result = try Tool.run(
         Tool.path, ["-C", "shop"] + command.split(separator: " ").map(String.init), in: work.path)
-      // A trap is a small number.
+      // A trap has a small status.
       #expect(result.status < 2 || result.status > 63, "\(place), \(command): \(result.status)")
       #expect(!result.errors.contains(Self.internals), "\(place), \(command): \(result.errors)")
       #expect(!result.errors.contains("years ahead"), "\(place), \(command): \(result.errors)")
@@ -141,7 +124,7 @@ struct SpoiledTablesTests {
     """#
 
   @Test(
-    "no error shows how the program is made: the mark",
+    "no error shows how the program is made: node metadata",
     arguments: [loss, #""pendingScope":["q["],"format""#, #""unfinishedClone":"x","format""#])
   func mark(members: String) throws {
     let work = try node()

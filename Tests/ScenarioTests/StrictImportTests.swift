@@ -1,7 +1,8 @@
 import Foundation
 import Testing
 
-/// `import --strict` refuses references that lead to no record once all files are read, whatever the order of the lines.
+/// `import --strict` checks references after all files are read, so the order of the lines does not
+/// matter.
 @Suite("--strict checks references at the end of an import")
 struct StrictImportTests {
   static let schema = """
@@ -37,7 +38,6 @@ struct StrictImportTests {
     try work.stemma("-C", "node", "export").objects().compactMap { ($0["key"] as? [String: Any])?.text("id") }
   }
 
-  /// Each line was checked alone: a child before its parent, and a circle of references, were refused.
   @Test("lines in any order, circles, and a record that refers to itself are valid", arguments: [1, 3, 1000])
   func validOrders(batch: Int) throws {
     for lines in [Self.circle, Self.circle.reversed()] {
@@ -84,7 +84,7 @@ struct StrictImportTests {
       #expect(!refused.errors.contains("--from-line"), "\(refused.errors)")
       #expect(try names(work).isEmpty)
     }
-    // The node has it: the same lines are valid.
+    // The node has the record, so the same lines are valid.
     try work.stemma("-C", "node", "create", "Team", "id=none")
     try work.stemma("-C", "node", "import", "--strict", "lines.ndjson", "--snapshot", "crm")
     #expect(try names(work).count == 4)
@@ -96,7 +96,7 @@ struct StrictImportTests {
       Self.member("c", #""bossId":"b""#), Self.member("d", #""bossId":"d""#),
       Self.member("b", #""bossId":"a""#),
       "{}", Self.member("a", #""teamId":"none""#),
-      // It leads nowhere for a while only.
+      // The dangling reference is only temporary.
       Self.member("e", #""bossId":"nobody""#), Self.member("e", #""bossId":null"#),
     ]
     for batch in ["1", "1000"] {

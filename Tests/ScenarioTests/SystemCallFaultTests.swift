@@ -8,9 +8,9 @@ struct SystemCallFaultTests {
   static let batch = 10
   static let count = 120
 
-  /// A command of the workload, by what it needs to have happened before.
+  /// A command of the workload.
   enum Command: Sendable {
-    /// Also seals what it has written.
+    /// Also seals the journal.
     case `import`, sync, rebuild
     case clone
 
@@ -26,7 +26,7 @@ struct SystemCallFaultTests {
     }
   }
 
-  /// The `place`-th call of this name that the main thread makes, or another one.
+  /// The `place`-th call of this name on the main thread, or on another one.
   struct Call: Sendable {
     var command: Command
     var name: String
@@ -38,7 +38,7 @@ struct SystemCallFaultTests {
     try Tool.run(try #require(Machine.strace), options + [Tool.path] + arguments, in: work.path)
   }
 
-  /// A place in which `command` can be run.
+  /// A directory in which `command` can run.
   func prepared(for command: Command) throws -> Workplace {
     let work = try Workplace()
     try work.write("lines.ndjson", Rows.lines(Self.count))
@@ -48,7 +48,7 @@ struct SystemCallFaultTests {
     return work
   }
 
-  /// All calls that the commands make, in the order in which they begin.
+  /// All calls of the commands, in the order of their start.
   func calls(of commands: [Command] = Command.workload) throws -> [Call] {
     var calls: [Call] = []
     for command in commands {
@@ -73,7 +73,7 @@ struct SystemCallFaultTests {
   }
 
   private static let shares = 4
-  /// Threads do not run alike each time: a call of one of them may not come. So there are more attempts than kills.
+  /// Thread schedules vary, so a call may not happen. Hence there are more attempts than kills.
   private static let attempts = 320
   private static let kills = 300
 
@@ -98,10 +98,10 @@ struct SystemCallFaultTests {
     #expect(killed >= Self.kills / Self.shares)
   }
 
-  /// Runs the call's command and ends it there; it may not come to the call, and then ends well.
+  /// Runs the command and kills it at the call. If the call does not happen, the command succeeds.
   func kill(at call: Call, in work: Workplace) throws -> Tool.Result {
-    // strace counts the calls of each name and each thread apart; without -f, those of the main thread only. The
-    // signal ends all threads.
+    // strace counts calls by name and thread; without -f, only those of the main thread. The signal
+    // ends all threads.
     let inject = "inject=\(call.name):signal=KILL:when=\(call.place)"
     let options = (call.isOfMainThread ? [] : ["-f"]) + ["-o", "/dev/null", "-e", inject]
     let result = try strace(options, call.command.arguments, in: work)
@@ -109,9 +109,11 @@ struct SystemCallFaultTests {
     return result
   }
 
-  /// Whole commits, all that was reported durable, no lock, the way on, and the same end.
+  /// Complete commits, all reported lines durable, no lock, the line to resume with, and the same
+  /// result.
   private func checkImport(_ result: Tool.Result, in work: Workplace, _ place: Comment) throws {
-    let unconfirmed = try work.stemma("-C", "a", "verify", "--json").object().number("unconfirmed") ?? 0
+    let found = try work.stemma("-C", "a", "verify").output
+    let unconfirmed = found.contains("not yet confirmed") ? Int(found.prefix { $0.isNumber }) ?? 0 : 0
     let held = try work.events("a")
     #expect(held % Self.batch == 0 && held >= result.durableLine, place)
     let again = try work.attempt(
@@ -119,7 +121,8 @@ struct SystemCallFaultTests {
     if again.status == 0 {
       #expect(held == 0, place)
     } else {
-      // The next writer also takes in the commits that were written together, but perhaps not synced, at the kill.
+      // The next writer also recovers commits that were written but possibly not synced before the
+      // kill.
       #expect(again.status == 65, "\(place): \(again.errors)")
       let next = try #require(again.lineToGoOnWith, "\(place): \(again.errors)")
       #expect(next > held && next <= held + unconfirmed + 1 && next % Self.batch == 1, place)
@@ -130,7 +133,7 @@ struct SystemCallFaultTests {
     try checkEnd("a", in: work, place)
   }
 
-  /// Nothing or all of the shipment, and the same end for both.
+  /// Nothing or all of the shipment, and the same result on both nodes.
   private func checkSync(in work: Workplace, _ place: Comment) throws {
     for name in ["a", "b"] { try work.stemma("-C", name, "verify") }
     #expect([0, Self.count].contains(try work.events("b")), place)
@@ -140,7 +143,7 @@ struct SystemCallFaultTests {
     #expect(digests[0] == digests[1], place)
   }
 
-  /// The tables before it or after it, and those of a rebuild that nobody stops.
+  /// The tables before or after it, equal to those of an uninterrupted rebuild.
   func checkRebuild(in work: Workplace, _ place: Comment) throws {
     try checkEnd("a", in: work, place)
     try work.stemma("-C", "a", "rebuild", "--wait", "0")
@@ -156,7 +159,7 @@ struct SystemCallFaultTests {
     try Node.open(at: work.file(name), Node.OpeningOptions()).checkInvariants()
   }
 
-  /// What an import that nobody stops leads to.
+  /// The result of an uninterrupted import.
   private static func wholeExport() throws -> String { try expected.get() }
   private static let expected = Result {
     let work = try Workplace()
@@ -175,23 +178,23 @@ struct SystemCallFaultTests {
       in: work)
     if result.status != 0 {
       #expect(result.status == 74, "\(result.errors)")
-      // SQLite has words of its own.
+      // SQLite has its own message.
       #expect(result.errors.contains(/Input\/output error|disk I\/O error/), "\(result.errors)")
     }
     try checkImport(result, in: work, "fdatasync \(place) fails")
   }
 
-  /// What was interrupted has not said what is on the disk, and neither does a second call that succeeds.
+  /// An interrupted sync says nothing about the disk, and neither does a second call that succeeds.
   @Test(
     "a sync that is interrupted is not called again: the import ends, nothing that was reported is gone",
     arguments: ["00000001.journal", "00000001.segment.partial", "00000002.journal.partial", ""])
   func anInterruptedSyncIsAFailedOne(file: String) throws {
     let call = file.isEmpty ? "fsync" : "fdatasync"
-    // How many commits share a sync is not alike each time, so that there may be no second one.
+    // The number of commits per sync varies, so there may be no second sync.
     for place in 1...3 {
       let work = try prepared(for: .import)
       let path = file.isEmpty ? "a/log" : "a/log/" + file
-      // As the kernel calls it: strace compares the text of what does not exist yet.
+      // The kernel's path: strace compares the text of paths that do not exist yet.
       let real = URL(fileURLWithPath: work.file("a/log")).resolvingSymlinksInPath().path
       let result = try strace(
         [
@@ -217,7 +220,7 @@ struct SystemCallFaultTests {
   func interruptedCallsAreRepeated() throws {
     for command in Command.workload {
       let work = try prepared(for: command)
-      // The first reads are the loader's, which repeats none.
+      // The first reads are the loader's, and it does not retry.
       let options = [
         "-f", "-o", "/dev/null", "-e", "inject=pwrite64,ftruncate:error=EINTR:when=1+2", "-e",
         "inject=pread64:error=EINTR:when=20+2",
@@ -228,9 +231,9 @@ struct SystemCallFaultTests {
     }
   }
 
-  /// Each was repeated for ever; so was the lock, whatever `--wait` said.
+  /// Retries are limited, also for the lock.
   @Test(
-    "a call that is interrupted each time is an error, and nobody repeats it for ever",
+    "a call that is interrupted each time is an error, and is not repeated for ever",
     arguments: [
       ("openat", "a/stemma.json"), ("openat", "a/lock"), ("flock", "a/lock"),
       ("pread64", "a/log/00000001.journal"),
@@ -249,7 +252,7 @@ struct SystemCallFaultTests {
     try work.stemma("-C", "a", "verify")
   }
 
-  @Test("a write that writes nothing, again and again, is an error, and nobody repeats it for ever")
+  @Test("a write that writes nothing, again and again, is an error, and is not repeated for ever")
   func writesOfNothingAreErrors() throws {
     for place in [1, 3, 9, 20] {
       let work = try prepared(for: .import)
@@ -263,7 +266,7 @@ struct SystemCallFaultTests {
       try work.stemma("-C", "a", "verify")
       #expect(try work.events("a") % Self.batch == 0, "\(place)")
     }
-    // Nor what is printed.
+    // The same applies to output.
     let work = try prepared(for: .import)
     let strace = try #require(Machine.strace)
     let result = try Tool.run(
@@ -273,8 +276,8 @@ struct SystemCallFaultTests {
     #expect(result.status == 74)
   }
 
-  /// Where power failed after that, the tables had their rows again: the node said that it holds what its log has not, and
-  /// never fetched it again.
+  /// Otherwise a power failure could restore the rows. The node would then claim events that its
+  /// log lacks and never fetch them again.
   @Test("what a change of scope takes out of the tables is on disk before the change is done")
   func aChangeOfScopeIsSynced() throws {
     let work = try prepared(for: .rebuild)
@@ -290,7 +293,8 @@ struct SystemCallFaultTests {
     #expect(ofTables.last?.contains("sync(") == true, "\(ofTables.last ?? "")")
   }
 
-  /// Reads and writes half of what is asked for, and a byte. Makes the file `HALVED` when it is called.
+  /// Reads and writes only half of the requested bytes, plus one. Creates the file `HALVED` when it
+  /// is called.
   private static let halving = """
     #define _GNU_SOURCE
     #include <fcntl.h>
@@ -358,7 +362,7 @@ struct SystemCallFaultTests {
       }
     }
     #expect(faults > 3)
-    // What gives nothing once is asked again.
+    // A single read of zero bytes is retried.
     #expect(failures > 3 || (reading.fault == "retval=0" && often.isEmpty))
     try checkEnd("a", in: work, "\(reading)")
   }

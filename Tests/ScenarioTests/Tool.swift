@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Drives the `stemma` command as a person or a script does.
+/// Drives the `stemma` command like a user or a script.
 struct Tool {
   struct Result {
     var status: Int32
@@ -10,7 +10,7 @@ struct Tool {
 
     var lines: [String] { output.split(separator: "\n").map(String.init) }
 
-    /// The one JSON value of `--json`.
+    /// The single JSON value of `--json`.
     func json<Value: Decodable>(_ type: Value.Type = Value.self) throws -> Value {
       try JSONDecoder().decode(type, from: Data(output.utf8))
     }
@@ -23,7 +23,7 @@ struct Tool {
     }
   }
 
-  /// `STEMMA_TOOL` names a build to test; else the one beside the tests.
+  /// `STEMMA_TOOL` names a build to test. The default is the one built with the tests.
   static let path: String = {
     if let named = ProcessInfo.processInfo.environment["STEMMA_TOOL"], !named.isEmpty { return named }
     return productsDirectory + "/stemma"
@@ -31,14 +31,15 @@ struct Tool {
 
   static let directory = URL(fileURLWithPath: path).deletingLastPathComponent().path
 
-  /// Whether the tool is the one that the demonstration builds, so that it finds it built.
+  /// Whether the tool is the build that the demo uses, so the demo need not build it.
   static var isDemonstrated: Bool {
     let isIt = path.hasPrefix(ConsolePage.root.appendingPathComponent(".build-release").path)
     if !isIt { print("skipped: STEMMA_TOOL does not name the tool in .build-release") }
     return isIt
   }
 
-  /// Where this build's executables are, if they were built: the test runner's own directory.
+  /// The directory of this build's executables, if they were built: the test runner's own
+  /// directory.
   static let productsDirectory: String = {
     var directory = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath()
     while directory.path != "/" {
@@ -61,10 +62,10 @@ struct Tool {
     process.currentDirectoryURL = URL(fileURLWithPath: directory)
     var variables = ProcessInfo.processInfo.environment
     variables["STEMMA_NODE"] = nil
-    // What is printed does not depend on the login name.
+    // The output must not depend on the login name.
     variables["STEMMA_AUTHOR"] = ""
     process.environment = variables.merging(environment) { $1 }
-    // Files, not pipes: nothing can fill up, and no thread has to read along.
+    // Files instead of pipes: they never fill up, and no thread has to read them.
     let scratch = URL(fileURLWithPath: NSTemporaryDirectory()).appendingPathComponent(
       "stemma-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: scratch, withIntermediateDirectories: true)
@@ -89,10 +90,11 @@ struct Tool {
 }
 
 extension Process {
-  /// Seconds, far more than any program takes here.
+  /// In seconds, far more than any program takes here.
   private static let limit = 600.0
 
-  /// Starts it, and kills it if it does not end: what hangs would hold up all tests.
+  /// Starts the process and kills it after the limit, because a hanging process would block all
+  /// tests.
   func begin() throws {
     try run()
     DispatchQueue.global().asyncAfter(deadline: .now() + Self.limit) { [weak self] in
@@ -102,7 +104,7 @@ extension Process {
   }
 }
 
-/// A directory of its own for one test, with the tool at hand. Removed when the test ends.
+/// A separate directory for one test, with the tool. It is removed when the test ends.
 final class Workplace {
   let path: String
 
@@ -113,7 +115,7 @@ final class Workplace {
 
   deinit { try? FileManager.default.removeItem(atPath: path) }
 
-  /// Runs the tool in this directory; its exit code is the caller's business.
+  /// Runs the tool in this directory. The caller checks the exit code.
   func attempt(
     _ arguments: String..., input: String? = nil, environment: [String: String] = [:]
   ) throws -> Tool.Result {
@@ -121,7 +123,7 @@ final class Workplace {
       Tool.path, arguments, in: path, input: input.map { Data($0.utf8) }, environment: environment)
   }
 
-  /// Runs the tool in this directory; anything but 0 fails the test.
+  /// Runs the tool in this directory. Any status except 0 fails the test.
   @discardableResult
   func stemma(
     _ arguments: String..., input: String? = nil, environment: [String: String] = [:],
@@ -163,7 +165,12 @@ enum RealData {
   )
   .map { $0 + "/python3" }.first { FileManager.default.isExecutableFile(atPath: $0) }
 
-  /// Compares a projection with a data set's oracle by the data's own script.
+  static var hasPython: Bool {
+    if python == nil { print("skipped: python3 is not in the path") }
+    return python != nil
+  }
+
+  /// Compares a projection with a data set's oracle, using the data set's own script.
   static func check(
     _ name: String, _ arguments: [String], in workplace: Workplace,
     sourceLocation: SourceLocation = #_sourceLocation

@@ -2,12 +2,13 @@ import Foundation
 import StemmaSimulation
 import Testing
 
-/// A git repository and a node of the same history, asked the same questions by their commands.
+/// A git repository and a node of the same history, queried by their commands.
 struct TwinHistory {
   struct Point {
-    /// What git calls it: a commit, or a tree.
+    /// Git's name: a commit, or a tree.
     var name: String
-    /// That of the last event of the commit: many commits share a second with another.
+    /// The position of the commit's last event. Times are ambiguous, because many commits share a
+    /// second.
     var position: String
   }
 
@@ -16,7 +17,7 @@ struct TwinHistory {
   /// The oldest first.
   let points: [Point]
 
-  /// Runs git in the repository; anything but 0 fails the test.
+  /// Runs git in the repository. Any status except 0 fails the test.
   static func git(
     _ arguments: [String], in repository: String, input: Data? = nil, index: String? = nil
   ) throws -> String {
@@ -29,9 +30,9 @@ struct TwinHistory {
     return result.output
   }
 
-  /// Asks for the differences of random pairs of points.
+  /// Compares the differences of random pairs of points.
   ///
-  /// - Returns: how many files differed.
+  /// - Returns: the number of files that differed.
   func compareDifferences(of count: Int, seed: UInt64) throws -> Int {
     print("seed \(seed)")
     var random = SplitMix64(seed: seed)
@@ -45,7 +46,7 @@ struct TwinHistory {
     return files
   }
 
-  /// Asks for random files at random points, and counts those that were there.
+  /// Compares random files at random points, and counts those that exist.
   func compareFiles(_ paths: [String], count: Int, seed: UInt64) throws -> Int {
     print("seed \(seed)")
     var random = SplitMix64(seed: seed)
@@ -66,7 +67,7 @@ struct TwinHistory {
 
   // MARK: Differences
 
-  /// What `git diff --raw` says: kind, path, and what became of mode and blob where they differ.
+  /// The output of `git diff --raw`: kind, path, and both sides of mode and blob if they differ.
   func gitsDifferences(_ a: Point, _ b: Point) throws -> Set<String> {
     let raw = try Self.git(
       ["diff", "--raw", "--no-renames", "--abbrev=40", "-z", a.name, b.name], in: repository)
@@ -82,7 +83,7 @@ struct TwinHistory {
     return lines
   }
 
-  /// What `diff` says of the same.
+  /// The same differences from `diff`.
   func differences(_ a: Point, _ b: Point) throws -> Set<String> {
     let result = try Tool.run(
       Tool.path, ["-C", node, "diff", "@" + a.position, "@" + b.position, "--model", "File", "--ndjson"],
@@ -96,7 +97,7 @@ struct TwinHistory {
         return (Substring(change.text("from") ?? "-"), Substring(change.text("to") ?? "-"))
       }
       let kind = object.text("change") ?? ""
-      // A record tells more of a file than its tree.
+      // A record holds more fields than git's tree.
       if kind == "changed", fields["mode"] == nil, fields["blob"] == nil { continue }
       lines.insert(
         Self.line(
@@ -114,14 +115,14 @@ struct TwinHistory {
 
   // MARK: Files
 
-  /// Mode and blob as `git ls-tree` has them; nil if the file is not there.
+  /// Mode and blob from `git ls-tree`; nil if the file does not exist.
   func gitsFile(_ path: String, at point: Point) throws -> String? {
     let line = try Self.git(["ls-tree", "-z", point.name, "--", path], in: repository)
     let words = line.split(separator: "\t").first?.split(separator: " ")
     return words.map { "\($0[0]) \($0[2])" }
   }
 
-  /// The same as `get --as-of` has it.
+  /// The same from `get --as-of`.
   func file(_ path: String, at point: Point) throws -> String? {
     let partition = path.contains("/") ? String(path.prefix { $0 != "/" }) : "."
     let result = try Tool.run(

@@ -3,7 +3,8 @@ import StemmaEvents
 import StemmaNode
 import Testing
 
-/// What `why` says of real conflicts, against a merge by the definition that shares no code with it.
+/// The output of `why` for real conflicts, compared with a merge by the definition that shares no
+/// code with it.
 @Suite("why")
 struct WhyTests {
   @Test(
@@ -44,7 +45,7 @@ struct WhyTests {
       }
     }
 
-    // The command prints the same, and in words.
+    // The command prints the same as JSON and as text.
     for (key, expected) in byRecord.sorted(by: { $0.key < $1.key }).prefix(3) {
       let words = key.split(separator: " ", maxSplits: 1).map(String.init)
       let arguments = [
@@ -58,7 +59,7 @@ struct WhyTests {
     }
   }
 
-  /// The real history above has no conflict about whether a record exists.
+  /// The real history has no conflict of existence.
   @Test("every kind of conflict of made histories, whatever the model's policy")
   func everyKindIsExplained() throws {
     var kinds: [String: Int] = [:]
@@ -69,7 +70,8 @@ struct WhyTests {
     }
   }
 
-  /// Compares all that is said of one history; counts the rules, and changes by one who had seen the deletion.
+  /// Compares all output about one history. Counts the rules, and changes by nodes that had seen
+  /// the deletion.
   private func explain(seed: Int, _ kinds: inout [String: Int]) throws {
     let work = try Workplace()
     let models = Self.policies.keys.sorted()
@@ -119,7 +121,7 @@ struct WhyTests {
             decision.words.contains("\(decision.candidates.count) writes had not seen each other:")
               == (hadSeen == 0), place)
           if hadSeen > 0 { kinds["seen", default: 0] += hadSeen }
-          // The command that lists it says the same.
+          // `conflicts` reports the same.
           let same = listed.first {
             $0.text("model") == name && NaiveFold.key(of: $0) == key
               && ($0.text("field") ?? "-") == conflict.field
@@ -133,7 +135,8 @@ struct WhyTests {
     }
   }
 
-  /// Under OPTIMISTIC a record is one register: `conflicts` and `why` speak of one conflict, under one name.
+  /// Under OPTIMISTIC a record is one register: `conflicts` and `why` report one conflict under one
+  /// name.
   @Test("a record that is written as a whole is explained as one")
   func wholeRecordsAreExplained() throws {
     var met: Set<String> = []
@@ -153,7 +156,7 @@ struct WhyTests {
     let naive = try NaiveFold(log, NaiveFold.Policy(isWhole: true))
     let listed = try run("conflicts", "--ndjson").objects()
     #expect(Self.deletionsAsNumbers(listed) == Set(naive.conflicts), "seed \(seed)")
-    // What is written as a whole is no conflict about existence.
+    // A whole-record conflict is not a conflict of existence.
     let contested = try run("stats", "--json").object().array("contestedFields")
     for (field, kind) in [(nil, "delete"), ("text", "value")] {
       let counted = contested.first { $0.text("model") == "Whole" && $0.text("field") == field }
@@ -178,7 +181,7 @@ struct WhyTests {
       #expect(!record.lines.contains { $0.hasPrefix("text is") || $0.hasPrefix("stars is") }, place)
       let json = try run("why", "Whole", words[0], words[1], "--json").object()
       #expect(json.array("conflicts").map { NaiveFold.Conflict($0) } == [NaiveFold.Conflict(conflict)], place)
-      // Of one field, too, it is the conflict of the record.
+      // For one field, too, it is the conflict of the record.
       let contested = json.array("fields").filter { $0["conflict"] as? Bool == true }.compactMap {
         $0.text("field")
       }
@@ -200,7 +203,7 @@ struct WhyTests {
     }
   }
 
-  /// The naive fold tells whether a record exists by a number.
+  /// The naive fold represents existence as a number.
   private static func deletionsAsNumbers(_ listed: [[String: Any]]) -> Set<NaiveFold.Conflict> {
     Set(
       listed.map { object in
@@ -219,7 +222,7 @@ struct WhyTests {
     "Gone": NaiveFold.Policy(winner: "0"), "Kept": NaiveFold.Policy(winner: "1"),
   ]
 
-  /// What only the reason of that rule says.
+  /// Text that is unique to the reason of each rule.
   private static let signs = [
     "version": "the longer history, goes before version", "timestamp": "the versions are equal, and",
     "origin": "that is arbitrary, and the same on every node",

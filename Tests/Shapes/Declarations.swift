@@ -1,7 +1,7 @@
 import Stemma
 
-// Declarations that must compile. Nothing here runs; each stands for a shape that the documentation shows, or that an
-// expansion could get wrong.
+// Declarations that must compile. Nothing here runs. Each represents a form that the documentation
+// shows, or a difficult case for an expansion.
 
 // Access levels. A private model's members are as private as it is; a public one's are public.
 
@@ -21,20 +21,20 @@ private func privateModels(_ store: Store) async throws {
   _ = try await FileprivateNote.where { $0.text == "a" }.fetchAll(store)
 }
 
-/// A public model with a key of several parts, one of them the reference too.
+/// A public model with a key of several parts, one of them also the reference.
 @Table public struct PublicNote {
-  /// A public key: its initialiser has to be public as well.
+  /// A public key: its initializer must be public as well.
   @Selection public struct ID: Hashable {
     /// The part that is a reference.
     public let folder: String
     /// The part that is minted.
     public let id: UUID
   }
-  /// The parts as one.
+  /// The whole key.
   public let id: ID
-  /// A column that a draft has to give.
+  /// A column that a draft must set.
   public var text: String
-  /// A column that a draft may leave out.
+  /// A column that a draft may omit.
   public var draftText: String?
   /// A required reference that the key fixes, so it has no setter.
   @BelongsTo("folder") public var parent: PublicFolder
@@ -42,7 +42,7 @@ private func privateModels(_ store: Store) async throws {
 
 /// A public model whose key is not called `id`.
 @Table public struct PublicFolder {
-  /// The key, which nothing mints.
+  /// The key, which is never minted.
   @Column(primaryKey: true) public let name: String
   /// A time that the node maintains.
   public var createdAt: Date
@@ -50,13 +50,13 @@ private func privateModels(_ store: Store) async throws {
   @HasMany("folder") public var notes: Related<PublicNote>
 }
 
-/// Uses what the macros make public.
+/// Uses the public members that the macros generate.
 public func publicModels() -> PublicNote.Draft {
   let note = PublicNote(id: PublicNote.ID(folder: "f", id: UUID()), text: "a")
   return PublicNote.Draft(note)
 }
 
-// Initialisers of one's own, and properties that others do not see.
+// Custom initializers, and private properties.
 
 @Table struct Account {
   @Ephemeral let kind = "account"
@@ -79,13 +79,13 @@ public func publicModels() -> PublicNote.Draft {
   let id: Int
 }
 
-/// A public type with an initialiser of its own that may fail.
+/// A public type with a custom initializer that may fail.
 @Table public struct Ledger {
-  /// What it is called.
+  /// The name of the ledger.
   public var name: String
-  /// Its key.
+  /// The key.
   public let id: Int
-  /// Nil if the text is no number.
+  /// Nil if the text is not a number.
   public init?(_ text: String) {
     guard let id = Int(text) else { return nil }
     (self.name, self.id) = (text, id)
@@ -133,7 +133,7 @@ func hashableDrafts(_ book: Library.Book) -> Bool {
   Set([Library.Book.Draft(book)]).contains(Library.Book.Draft(pages: 1, shelf: 2))
 }
 
-// Columns: names, representations, groups, indexes, policies, a partition, what is left out.
+// Columns: names, representations, groups, indexes, policies, a partition, ephemeral properties.
 
 struct Tag: Codable, Hashable { var name: String }
 
@@ -172,7 +172,7 @@ func columns(_ store: Store) async throws {
   _ = try await Article.where { $0.title == "T" && $0.span.end == nil && $0.key.site == "a" }.fetchAll(store)
 }
 
-// What a statement selects, outside of any table; a key under another name.
+// A selection outside of any table; a key under another name.
 
 @Selection struct Load {
   var name: String
@@ -197,8 +197,9 @@ func loads(_ store: Store) async throws -> [Load] {
   try await Depot.all.select { Load.Columns(name: $0.name, tasks: $0.number, last: $0.at) }.fetchAll(store)
 }
 
-// A model is Identifiable by its `id`, whether or not it says so; one whose key is called otherwise is not, unless it says
-// how, and one whose name for the protocol's type is taken is not.
+// A model is Identifiable by its `id`, whether or not it declares that. A model whose key has
+// another name is so only if it declares an `id`. A model that uses the name of the protocol's
+// associated type is not.
 
 @Table struct Said: Identifiable { let id: UUID }
 @Table struct Keyed: Identifiable {

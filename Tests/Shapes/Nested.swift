@@ -1,6 +1,6 @@
 import Stemma
 
-// Models in a namespace, which name their neighbours by their short names.
+// Models in a namespace, which refer to their neighbors by their short names.
 
 enum Garden {
   enum Light: String, KeyValue, CaseIterable { case shade, sun }

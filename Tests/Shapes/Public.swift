@@ -2,7 +2,7 @@
 
 import Stemma
 
-// Public models, for those who use them from another module.
+// Public models, for use in another module.
 
 @Table public struct Crew {
   public let id: UUID
@@ -64,7 +64,7 @@ enum Grade: String, ColumnValue, Codable {
 }
 
 extension Consignment {
-  /// One with all that others do not see.
+  /// A draft with all values that are not public.
   public static func draft(_ label: String) -> Draft {
     Draft(
       label: label, size: Size(width: 1), grade: .high, mark: Mark(quality: .low, text: nil), notes: [],
@@ -72,7 +72,7 @@ extension Consignment {
   }
 }
 
-// Default values that name what only their own module knows.
+// Default values that use internal names of their module.
 
 let usualWeight = 3
 
@@ -91,6 +91,6 @@ let usualWeight = 3
 }
 
 extension Parcel {
-  /// One without values.
+  /// A draft without values.
   public static func draft() -> Draft { Draft() }
 }

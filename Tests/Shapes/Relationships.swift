@@ -1,6 +1,6 @@
 import Stemma
 
-// Tables that name each other, themselves, and each other several times.
+// Tables that refer to each other, to themselves, and to each other several times.
 
 @Table struct Employee {
   let id: UUID
@@ -20,7 +20,7 @@ import Stemma
   @BelongsTo("ownerId") var owner: Employee
 }
 
-// A composite target, by a reference that is required, and by one that is not.
+// A composite target, with a required and an optional reference.
 
 @Table struct Person {
   @Selection struct ID: Hashable {
@@ -41,7 +41,7 @@ import Stemma
   @BelongsTo("editorName", "editorDoB") var editor: Person?
 }
 
-// A join model: its references make up its key.
+// A join model: its references form its key.
 
 @Table struct Course {
   let id: UUID
@@ -64,7 +64,7 @@ import Stemma
   @BelongsTo("studentId") var student: Student
 }
 
-// References that share a field with the key: nobody leaves their tenant.
+// References that share a field with the key, so records remain within their tenant.
 
 @Table struct Customer {
   @Selection struct ID: Hashable {
@@ -85,35 +85,35 @@ import Stemma
   @BelongsTo("tenant", "customerNumber") var customer: Customer?
 }
 
-// Rules that attributes say: of deletion, of conflicts, and of which side of a join model is meant.
+// Rules in attributes: for deletion, for conflicts, and for the side of a join model.
 
 /// Rules of all kinds.
 @Table(policy: .optimistic, deletes: .updateWins) public struct Choir: Codable, Hashable {
-  /// Its key.
+  /// The key.
   public let id: Int
-  /// What it is called.
+  /// The name of the choir.
   public var name: String
-  /// As long as there are any, it stays.
+  /// Prevents the deletion of the choir while singers exist.
   @HasMany("choirId", onDelete: .restrict) public var singers: Related<Singer>
 }
 
-/// A value of a model with relationships can be encoded: what it leads to is no part of it.
+/// A value of a model with relationships can be encoded, without the related records.
 @Table(deletes: .updateWins) public struct Singer: Codable, Hashable {
-  /// Its key.
+  /// The key.
   public let id: Int
   /// The reference, which is encoded.
   public var choirId: Int?
-  /// What the reference leads to, which is not.
+  /// The related record, which is not encoded.
   @BelongsTo("choirId") public var choir: Choir?
-  /// Those whom it teaches.
+  /// The singers whom it teaches.
   @ManyToMany(through: Lesson.self, by: "teacher") public var pupils: Related<Singer>
-  /// Those who teach it.
+  /// The singers who teach it.
   @ManyToMany(through: Lesson.self, by: "pupil") public var teachers: Related<Singer>
-  /// Another rule, spelled with its type.
+  /// Another rule, written with its type.
   @HasOne("singerId", onDelete: DeleteRule.restrict) public var songbook: Songbook?
 }
 
-/// Who teaches whom.
+/// The relation between a teacher and a pupil.
 @Table public struct Lesson: Codable {
   /// Both sides.
   @Selection public struct ID: Hashable, Codable {
@@ -124,17 +124,17 @@ import Stemma
   }
   /// The pair.
   public let id: ID
-  /// Who teaches.
+  /// The teacher.
   @BelongsTo("teacherId") public var teacher: Singer
-  /// Who learns.
+  /// The pupil.
   @BelongsTo("pupilId") public var pupil: Singer
 }
 
-/// What a singer has one of.
+/// Belongs to one singer.
 @Table public struct Songbook {
-  /// Its key.
+  /// The key.
   public let id: Int
-  /// Whose it is.
+  /// The key of its singer.
   public var singerId: Int
   /// The singer.
   @BelongsTo("singerId") public var singer: Singer
@@ -164,7 +164,7 @@ func relationships(_ store: Store) async throws {
     Employee.self, byIdentifier: employee.id, including: { [$0.reports, $0.reports.manager, $0.badge.owner] })
 }
 
-// An optional by its long name.
+// An optional with its long name.
 
 @Table struct Holder {
   let id: UUID

@@ -1,7 +1,7 @@
 import Foundation
 import Stemma
 
-// Types that have other names, and long ones.
+// Types with other names, and with long names.
 
 typealias Number = Int
 
@@ -33,13 +33,13 @@ func minted() -> Named.Draft { Named.Draft(title: "a") }
 
 func wide() -> some Any { Sheet.where { $0.size.width > 10 } }
 
-/// Whose `id` is a column like others.
+/// Its `id` is an ordinary column.
 @Table struct Ticket {
   @Column(primaryKey: true) let number: Int
   @Column(primaryKey: false) var id: String
 }
 
-/// Names that are words of the language in other places.
+/// Names that are keywords in other contexts.
 @Table struct Pause {
   @Selection struct Key: Hashable {
     let `default`: Int
@@ -71,7 +71,7 @@ func pauses(_ store: Store) async throws -> [Awaited] {
     .select { Awaited.Columns(await: $0.`await`, `inout`: $0.span.`await`) }.fetchAll(store)
 }
 
-/// Words of the language as what relationships, reference fields, indexes, partitions and models name.
+/// Keywords as names of relationships, reference fields, indexes, partitions and models.
 @Table
 @Index("switch", "for")
 struct `default` {
@@ -88,7 +88,7 @@ struct `default` {
 enum Words {
   enum Case: String, KeyValue, CaseIterable { case first }
 
-  /// What the structs of columns beside it are by Swift's protocol of the name.
+  /// The structs of columns in this scope conform to Swift's protocol of this name.
   @Table struct Sendable {
     let id: UUID
     var text: String
@@ -127,7 +127,7 @@ func words(_ store: Store, _ first: `default`) async throws {
   try await store.update(verb)
 }
 
-/// `Self`, which the types that are written say again.
+/// `Self`, which the generated types also use.
 @Table struct Volume {
   enum Kind: Int, ColumnValue { case plain, bound }
   struct Mark: Codable, Hashable { var text: String }

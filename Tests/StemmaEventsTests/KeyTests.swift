@@ -24,13 +24,13 @@ import Testing
     ]
   }
 
-  /// ⚑ Byte order is key order, part by part, whatever stands behind.
+  /// Byte order is key order, part by part, whatever follows.
   @Test func theOrderOfBytesIsTheOrderOfKeys() {
     for parts in Self.kinds {
       for (lower, a) in parts.enumerated() {
         for (upper, b) in parts.enumerated() {
           #expect((Key(a) < Key(b)) == (lower < upper))
-          // The second part decides only between equal first ones.
+          // The second part decides only if the first parts are equal.
           for (x, y) in [(KeyPart.int(9), KeyPart.int(-9)), (.string("z"), .string(""))] {
             #expect((Key(a, x) < Key(b, y)) == (lower < upper))
           }
@@ -39,7 +39,7 @@ import Testing
     }
   }
 
-  /// ⚑ The encoding is injective: different tuples have different bytes, and each is read back.
+  /// The encoding is injective: different tuples have different bytes, and each can be decoded.
   @Test func everyKeyIsReadBackAndNoTwoAreEqual() throws {
     let parts = Self.kinds.flatMap(\.self)
     var seen: Set<[UInt8]> = []
@@ -54,13 +54,13 @@ import Testing
     }
   }
 
-  /// ⚑ A composed and a decomposed letter are two keys, as they are two rows in SQLite.
+  /// A composed and a decomposed letter are two keys, as they are two rows in SQLite.
   @Test func keysCompareAsBytes() {
     #expect(Key(.string("\u{E9}")) != Key(.string("e\u{301}")))
     #expect(KeyPart.string("\u{E9}") != KeyPart.string("e\u{301}"))
   }
 
-  /// Every byte string of up to three bytes is refused, or is the one encoding of what it decodes to.
+  /// Every byte string of up to three bytes is refused, or is the only encoding of its value.
   @Test func onlyCanonicalEncodingsAreTaken() {
     func check(_ bytes: [UInt8]) {
       do {
@@ -116,13 +116,13 @@ import Testing
     #expect(
       try partition("id: ID! @primaryKey(sortKeyFields: [\"n\"])  n: Int!", Key(.string("a"), .int(1)))
         == "Order")
-    // The stored name stands in the log: a rename does not move records.
+    // The log contains the stored name, so a rename does not move records.
     #expect(try partition("n: Int! @primaryKey", Key(.int(1)), "@mapsTo(name: \"Purchase\")") == "Purchase")
     let renamed = "owner: String! @primaryKey(sortKeyFields: [\"n\"]) @mapsTo(name: \"tenant\")  n: Int!"
     #expect(try partition(renamed, Key(.string("a"), .int(1))) == "tenant=a")
   }
 
-  /// Records of all models with that first field and value travel together, on purpose.
+  /// Records of all models with the same first field and value share a partition, by design.
   @Test func aNumberAndItsDigitsShareAPartition() throws {
     let number = "t: Int! @primaryKey(sortKeyFields: [\"n\"])  n: Int!"
     let text = "t: String! @primaryKey(sortKeyFields: [\"n\"])  n: Int!"

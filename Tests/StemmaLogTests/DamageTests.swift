@@ -4,10 +4,10 @@ import Testing
 
 @testable import StemmaLog
 
-/// Bytes that are not what was written: an error that names file and offset, or a reported cut of the tail;
-/// never a wrong event.
+/// Corrupt bytes cause an error with file and offset, or a reported cut of the tail, but never a
+/// wrong event.
 @Suite struct DamageTests {
-  /// A log of two segments (one adopted, one that replaces another) and a journal, closed.
+  /// A closed log of two segments (one adopted, one that replaces another) and a journal.
   private func smallLog() throws -> (SimulatedFileSystem, [Event]) {
     let disk = SimulatedFileSystem()
     var maker = EventMaker(seed: 11)
@@ -33,7 +33,7 @@ import Testing
     return (disk, events)
   }
 
-  /// Every event that can be read, and the error that ended it.
+  /// Every readable event, and the error that ended the read.
   private func read(_ reader: EventReader) -> ([Event], LogError?) {
     var reader = reader
     var events: [Event] = []
@@ -46,7 +46,20 @@ import Testing
   private func path(of error: LogError?) -> String? {
     switch error {
     case .damaged(let path, _, _), .newerFormat(let path, _, _), .foreignLog(let path, _, _): path
+    case .noManifest(let path, _): path
     default: nil
+    }
+  }
+
+  /// nil: opening fails with an error about the manifest, because the previous one is outdated.
+  private func open(
+    _ disk: SimulatedFileSystem, _ mode: Log.Mode, _ name: String, _ comment: Comment
+  ) throws -> Log? {
+    do throws(LogError) {
+      return try Log.open(in: "/log", id: testLog, fileSystem: disk, options: .init(mode: mode))
+    } catch {
+      #expect(name == "manifest" && path(of: error) == "/log/manifest", comment)
+      return nil
     }
   }
 
@@ -55,14 +68,14 @@ import Testing
   ) throws {
     for mode in [Log.Mode.readOnly, .readWrite] {
       let copy = disk.copy()
-      let log = try Log.open(in: "/log", id: testLog, fileSystem: copy, options: .init(mode: mode))
+      guard let log = try open(copy, mode, name, comment) else { continue }
       let (found, error) = read(log.events())
       if let error {
         #expect(path(of: error)?.hasSuffix(name) == true, comment)
-        // What came before the damage is a prefix; nothing is out of its place.
+        // The events before the corruption are a prefix, in the right order.
         #expect(events.starts(with: found), comment)
       } else {
-        // Nothing was lost; or the tail was cut, which is reported.
+        // Nothing was lost, or the tail was cut, which is reported.
         #expect(events.starts(with: found), comment)
         if found.count < events.count { #expect(mode == .readOnly || !log.recovery.cuts.isEmpty, comment) }
       }
@@ -74,14 +87,14 @@ import Testing
         #expect((otherError == nil) == (error == nil), comment)
       }
       let damage = try log.verify()
-      if mode == .readOnly, error != nil || name != "00000004.journal" {
+      if mode == .readOnly, error != nil || !name.hasSuffix(".journal") {
         #expect(damage.contains { $0.path.hasSuffix(name) }, comment)
       }
       if mode == .readWrite, !log.recovery.damage.isEmpty { try checkAppending(to: log, copy, comment) }
     }
   }
 
-  /// A damaged log can be appended to, and does not forget the damage by it.
+  /// A corrupt log accepts new events and still records the corruption.
   private func checkAppending(to log: Log, _ disk: SimulatedFileSystem, _ comment: Comment) throws {
     var maker = EventMaker(seed: 1234)
     maker.partitions = ["new"]
@@ -102,12 +115,16 @@ import Testing
   @Test func aFlippedBitInAnyByteIsFoundAndNamed() throws {
     let (disk, events) = try smallLog()
     let names = try disk.list("/log")
-    #expect(names == ["00000002.segment", "00000003.segment", "00000004.journal", "watermark"])
+    #expect(
+      names == [
+        "00000002.segment", "00000003.journal", "00000003.segment", "manifest", "manifest.previous",
+        "watermark",
+      ])
     for name in names {
       let path = "/log/" + name
       let bytes = try #require(disk.contents(path))
       for index in bytes.indices {
-        // One bit of each byte: a checksum does not care which.
+        // One bit of each byte, because checksums detect every bit equally.
         var flipped = bytes
         flipped[index] ^= 1 << UInt8(index % 8)
         let copy = disk.copy()
@@ -125,11 +142,11 @@ import Testing
       for count in bytes.indices {
         let copy = disk.copy()
         copy.plant(Array(bytes[..<count]), at: path)
-        let log = try Log.open(in: "/log", id: testLog, fileSystem: copy)
+        guard let log = try open(copy, .readWrite, name, "\(name) cut to \(count)") else { continue }
         let (found, error) = read(log.events())
         #expect(events.starts(with: found), "\(name) cut to \(count)")
-        // The watermark says that the journal was longer.
-        #expect(self.path(of: error) == path, "\(name) cut to \(count)")
+        // The watermark records that the journal was longer.
+        if name != "manifest.previous" { #expect(self.path(of: error) == path, "\(name) cut to \(count)") }
         #expect(try log.verify().contains { $0.path == path })
       }
     }
@@ -151,7 +168,7 @@ import Testing
     bytes[bytes.count - 1] ^= 1
     disk.plant(bytes, at: path)
     let unmarked = disk.copy()
-    // With the watermark: corruption.
+    // With the watermark it is corruption.
     let corrupt = try Log.open(in: "/log", id: testLog, fileSystem: disk)
     #expect(corrupt.recovery.cuts == [])
     #expect(corrupt.recovery.damage.map(\.offset) == [second])
@@ -159,12 +176,13 @@ import Testing
     let (found, error) = read(corrupt.events())
     #expect(found == events[0])
     #expect(path == self.path(of: error))
-    // Without it nobody knows that the last group was acknowledged: the one stated limit.
+    // Without the watermark, nothing shows that the last group was acknowledged. This is the only
+    // stated limit.
     try unmarked.remove("/log/watermark")
     let torn = try Log.open(in: "/log", id: testLog, fileSystem: unmarked)
     #expect(torn.recovery.cuts.map(\.offset) == [second])
     #expect(try torn.allEvents() == events[0])
-    // A later frame says it too.
+    // A later frame confirms it too.
     let confirmed = SimulatedFileSystem()
     let other = try Log.create(in: "/log", id: testLog, fileSystem: confirmed)
     for commit in events {
@@ -178,36 +196,41 @@ import Testing
     confirmed.plant(bytes, at: path)
     let holed = try Log.open(in: "/log", id: testLog, fileSystem: confirmed)
     #expect(holed.recovery.cuts == [])
-    #expect(holed.recovery.damage.map(\.offset) == [64])
+    #expect(holed.recovery.damage.map(\.offset) == [UInt64(JournalHeader.size)])
     let omissions = Omissions()
     #expect(read(holed.events(around: omissions)).0 == events[1])
     #expect(omissions.damage == holed.recovery.damage)
   }
 
   @Test func missingAndForeignFilesAreNamed() throws {
-    let (disk, _) = try smallLog()
+    let (disk, events) = try smallLog()
+    let names = try disk.list("/log")
+    let segment = "/log/" + (try #require(names.first { $0.hasSuffix(".segment") }))
+    let journal = "/log/" + (try #require(names.first { $0.hasSuffix(".journal") }))
     let gone = disk.copy()
-    try gone.remove("/log/00000002.segment")
+    try gone.remove(segment)
+    // A segment is opened when it is read.
     let log = try Log.open(in: "/log", id: testLog, fileSystem: gone)
-    #expect(log.recovery.damage == [Damage(path: "/log/00000002.segment", offset: 0, flaw: .missing)])
-    #expect(path(of: read(log.events()).1) == "/log/00000002.segment")
+    #expect(log.recovery.damage == [])
+    #expect(read(log.events()).1 == Damage(path: segment, offset: 0, flaw: .missing).error)
+    #expect(try log.verify() == [Damage(path: segment, offset: 0, flaw: .missing)])
     let last = disk.copy()
-    try last.remove("/log/00000004.journal")
-    // Opening must not make others forget it. Later on nobody knows what kind of file it was.
-    for kind in ["journal", "segment"] {
+    try last.remove(journal)
+    // Opening must not hide the corruption from later openings.
+    for _ in 0..<2 {
       let log = try Log.open(in: "/log", id: testLog, fileSystem: last)
-      #expect(log.recovery.damage == [Damage(path: "/log/00000004.\(kind)", offset: 0, flaw: .missing)])
-      #expect(path(of: read(log.events()).1) == "/log/00000004.\(kind)")
+      #expect(log.recovery.damage == [Damage(path: journal, offset: 0, flaw: .missing)])
+      #expect(path(of: read(log.events()).1) == journal)
+      // New events get positions that the lost events cannot have had.
+      #expect(log.end.rawValue > UInt64(events.count) + 1000)
     }
     for (bytes, flaw) in [([], Flaw.empty), (Array("SQLite format 3\0 and so on".utf8), .notThisFormat)] {
-      for name in ["00000003.segment", "00000004.journal"] {
-        let copy = disk.copy()
-        copy.plant(bytes, at: "/log/" + name)
-        let log = try Log.open(in: "/log", id: testLog, fileSystem: copy)
-        #expect(log.recovery.damage == [Damage(path: "/log/" + name, offset: 0, flaw: flaw)])
-      }
+      let copy = disk.copy()
+      copy.plant(bytes, at: journal)
+      let log = try Log.open(in: "/log", id: testLog, fileSystem: copy)
+      #expect(log.recovery.damage == [Damage(path: journal, offset: 0, flaw: flaw)])
     }
-    #expect(throws: LogError.foreignLog(path: "/log/00000002.segment", expected: LogID(1), found: testLog)) {
+    #expect(throws: LogError.foreignLog(path: "/log/manifest", expected: LogID(1), found: testLog)) {
       _ = try Log.open(in: "/log", id: LogID(1), fileSystem: disk)
     }
     #expect(throws: LogError.noLog(path: "/nothing")) {
@@ -218,7 +241,7 @@ import Testing
     }
   }
 
-  /// The watermark of a creation that failed later was moved aside like something that somebody had put there.
+  /// The watermark of a failed creation must not be mistaken for an unrecognized file.
   @Test func anUnfinishedCreationLeavesNothingToTheNextOne() throws {
     var failures = 0
     for operation in 1... {
@@ -228,40 +251,43 @@ import Testing
         _ = try Log.create(in: "/log", id: LogID(1), fileSystem: disk)
         break
       } catch { failures += 1 }
-      // Nor does a second failure.
+      // A second failure leaves nothing either.
       disk.inject([.init(operation: disk.operations.count + operation, errno: System.noSpace)])
       do throws(LogError) { _ = try Log.create(in: "/log", id: LogID(2), fileSystem: disk) } catch {}
       _ = try Log.create(in: "/log", id: testLog, fileSystem: disk)
-      #expect(try disk.list("/log") == ["00000001.journal", "watermark"], "operation \(operation)")
+      #expect(
+        try disk.list("/log") == ["00000001.journal", "manifest", "watermark"], "operation \(operation)")
       let log = try Log.open(in: "/log", id: testLog, fileSystem: disk)
       #expect(log.recovery.damage == [], "operation \(operation)")
     }
     #expect(failures > 8)
-    // What tells of a journal that has had events is no such thing.
+    // `create` replaces a log without events, which a caller without room for its own files left
+    // behind. It does not replace a log with an event.
     let disk = SimulatedFileSystem()
-    let log = try Log.create(in: "/log", id: LogID(1), fileSystem: disk)
-    var maker = EventMaker(seed: 5)
-    _ = try log.append([Commit(maker.commit(3))])
+    for number in 1...2 { try Log.create(in: "/log", id: LogID(UInt64(number)), fileSystem: disk).close() }
+    let log = try Log.open(in: "/log", id: LogID(2), fileSystem: disk)
+    var maker = EventMaker(seed: 1)
+    _ = try log.append([Commit(maker.commit(1))])
     try log.sync()
     log.close()
-    try disk.remove("/log/00000001.journal")
-    _ = try Log.create(in: "/log", id: testLog, fileSystem: disk)
-    #expect(try disk.list("/log") == ["00000001.journal", "watermark", "watermark.aside0"])
+    #expect(throws: LogError.logExists(path: "/log")) {
+      _ = try Log.create(in: "/log", id: testLog, fileSystem: disk)
+    }
   }
 
   @Test func newerFormatsAreRefusedBeforeAByteIsWritten() throws {
     let (disk, _) = try smallLog()
-    for name in try disk.list("/log") {
+    for name in try disk.list("/log") where !name.hasSuffix(".segment") && name != "manifest.previous" {
       let path = "/log/" + name
       let copy = disk.copy()
       var bytes = try #require(copy.contents(path))
-      bytes[8] = 2
+      bytes[8] = 3
       let crc = Array(bytes[..<12]).crc32c
       bytes.replaceSubrange(12..<16, with: withUnsafeBytes(of: crc.bigEndian, Array.init))
       copy.plant(bytes, at: path)
       copy.plant([1, 2, 3], at: "/log/00000009.segment.partial")
       for mode in [Log.Mode.readOnly, .readWrite] {
-        #expect(throws: LogError.newerFormat(path: path, found: 2, supported: 1)) {
+        #expect(throws: LogError.newerFormat(path: path, found: 3, supported: 2)) {
           _ = try Log.open(in: "/log", id: testLog, fileSystem: copy, options: .init(mode: mode))
         }
       }
@@ -274,63 +300,94 @@ import Testing
     }
   }
 
-  @Test func theSegmentWinsOverItsJournalIfItsDigestHolds() throws {
-    let disk = SimulatedFileSystem()
-    var maker = EventMaker(seed: 13)
-    let events = maker.commit(9)
-    let log = try Log.create(in: "/log", id: testLog, fileSystem: disk)
-    _ = try log.append([Commit(events)])
-    try log.sync()
-    let journal = try #require(disk.contents("/log/00000001.journal"))
-    try log.seal()
-    log.close()
-    disk.plant(journal, at: "/log/00000001.journal")
-    let opened = try Log.open(in: "/log", id: testLog, fileSystem: disk)
-    #expect(try opened.allEvents() == events)
-    #expect(try disk.list("/log") == ["00000001.segment", "00000002.journal", "watermark"])
-    opened.close()
-    var segment = try #require(disk.contents("/log/00000001.segment"))
-    for index in segment.indices {
-      segment[index] ^= 4
-      let copy = disk.copy()
-      copy.plant(journal, at: "/log/00000001.journal")
-      copy.plant(segment, at: "/log/00000001.segment")
-      let opened = try Log.open(in: "/log", id: testLog, fileSystem: copy)
-      #expect(try opened.allEvents() == events, "byte \(index)")
-      try opened.seal()
-      #expect(try opened.allEvents() == events)
-      #expect(try opened.verify() == [])
-      segment[index] ^= 4
-    }
-  }
-
-  /// A power failure between the renaming of a segment and the deletion of the one that it replaces.
-  @Test func aReplacedFileIsDeletedAtOpen() throws {
+  /// A file that the manifest does not list is unrecognized, whatever its name and content. It is
+  /// reported and kept unchanged.
+  @Test func aFileThatIsNotListedIsNeitherReadNorTouched() throws {
     let (disk, events) = try smallLog()
-    let replacing = try #require(try disk.list("/log").first { $0.hasSuffix(".segment") })
-    let before = SimulatedFileSystem()
-    var maker = EventMaker(seed: 11)
-    maker.partitions = ["a", "b"]
-    let log = try Log.create(
-      in: "/log", id: testLog, fileSystem: before, options: .init(segmentSize: 2000, level: 6))
-    _ = try log.append([Commit(maker.commit(8), note: CommitNote(by: "tim", note: "first"))])
-    try log.seal()
-    log.close()
-    let replaced = try #require(before.contents("/log/00000001.segment"))
-    #expect(replacing != "00000001.segment")
-    let files = try disk.list("/log")
-    disk.plant(replaced, at: "/log/00000001.segment")
+    let names = try disk.list("/log")
+    let segment = try #require(names.first { $0.hasSuffix(".segment") })
+    let journal = try #require(names.first { $0.hasSuffix(".journal") })
+    let strangers = ["00000077.segment", "00000099.journal", "notes.txt"]
+    func model(of name: String) -> String { "/log/" + (name.hasSuffix("journal") ? journal : segment) }
+    for name in strangers { disk.plant(try #require(disk.contents(model(of: name))), at: "/log/" + name) }
     for mode in [Log.Mode.readOnly, .readWrite] {
-      let opened = try Log.open(in: "/log", id: testLog, fileSystem: disk, options: .init(mode: mode))
-      #expect(try opened.allEvents() == events)
-      #expect(try opened.verify() == [])
-      opened.close()
+      let log = try Log.open(in: "/log", id: testLog, fileSystem: disk, options: .init(mode: mode))
+      #expect(try log.allEvents() == events)
+      #expect(try log.verify() == [])
+      #expect(try log.unrecognizedFiles() == strangers)
+      if mode == .readWrite {
+        try log.seal()
+        try log.purge { $0 == Partition("tenant=c") }
+        #expect(try log.unrecognizedFiles() == strangers)
+      }
+      log.close()
     }
-    #expect(try disk.list("/log") == files)
+    for name in strangers {
+      let original = try #require(try smallLog().0.contents(model(of: name)))
+      #expect(disk.contents("/log/" + name) == original)
+    }
   }
 
-  /// The space behind the last frame of a journal may hold frames of what stood there before: of another log, of
-  /// another journal of this log, of another place in this journal. Each is whole, and none of them counts.
+  /// The previous manifest is valid if the last one is lost before its writer could remove obsolete
+  /// files. Otherwise the manifest is rebuilt on demand, from the files alone.
+  @Test func aLostManifestIsMadeAnewFromTheFiles() throws {
+    let (disk, events) = try smallLog()
+    let whole = try Log.open(in: "/log", id: testLog, fileSystem: disk)
+    let manifest = whole.manifest
+    whole.close()
+    for bytes in [nil, [], Array("nothing of a manifest".utf8)] as [[UInt8]?] {
+      let copy = disk.copy()
+      for name in ["manifest", "manifest.previous"] {
+        if let bytes { copy.plant(bytes, at: "/log/" + name) } else { try copy.remove("/log/" + name) }
+      }
+      let flaw = bytes == nil ? Flaw.missing : bytes == [] ? .empty : .notThisFormat
+      #expect(throws: LogError.noManifest(path: "/log/manifest", bytes?.count == 21 ? .notThisFormat : flaw))
+      {
+        _ = try Log.open(in: "/log", id: testLog, fileSystem: copy)
+      }
+      let files = try Log.remakeManifest(in: "/log", id: testLog, fileSystem: copy).files
+      #expect(
+        files
+          == (try disk.list("/log").filter { $0.hasPrefix("0") }.sorted { a, b in
+            a.hasSuffix("segment") && (b.hasSuffix("journal") || a < b)
+          }))
+      let log = try Log.open(in: "/log", id: testLog, fileSystem: copy)
+      #expect(try log.allEvents() == events)
+      #expect(try log.verify() == [])
+      #expect(log.manifest.segments == manifest.segments && log.manifest.start == manifest.start)
+      #expect(log.manifest.firstJournal == manifest.firstJournal)
+    }
+    // Of two segments for the same positions, the later one is valid. (A purged segment without a
+    // replacement returns, because only the manifest recorded its removal.)
+    let purged = try Log.open(in: "/log", id: testLog, fileSystem: disk)
+    try purged.seal()
+    let before = disk.copy()
+    let old = purged.manifest.segments
+    try purged.purge { $0 == Partition("tenant=c") }
+    let left = try purged.allEvents()
+    let new = purged.manifest.segments
+    purged.close()
+    var replaced = 0
+    for entry in old where new.contains(where: { $0.base < entry.past && entry.base < $0.past }) {
+      let path = LogFileName.segment(entry.number).path(in: "/log")
+      if disk.contents(path) == nil { replaced += 1 }
+      disk.plant(try #require(before.contents(path)), at: path)
+    }
+    #expect(replaced > 0)
+    for name in ["manifest", "manifest.previous"] { try disk.remove("/log/" + name) }
+    let made = try Log.remakeManifest(in: "/log", id: testLog, fileSystem: disk)
+    // A segment of which everything was purged looks like a lost one.
+    let gone = old.filter { entry in !new.contains { $0.base < entry.past && entry.base < $0.past } }
+    #expect(made.missing.count == gone.count)
+    let again = try Log.open(in: "/log", id: testLog, fileSystem: disk)
+    let omissions = Omissions()
+    let (found, _) = read(again.events(around: omissions))
+    #expect(found == left, "\(found.count) of \(left.count), \(again.manifest) \(new)")
+    #expect(omissions.damage.count == gone.count)
+  }
+
+  /// The space after the last frame of a journal may hold old frames. They belong to another log,
+  /// another journal of this log, or another offset. Each is intact, but none is valid here.
   @Test func aStaleFrameIsNeverValid() throws {
     func journal(_ id: LogID, seals: Int) throws -> (SimulatedFileSystem, String, [Event]) {
       let disk = SimulatedFileSystem()

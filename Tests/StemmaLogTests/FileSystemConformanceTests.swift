@@ -4,7 +4,7 @@ import StemmaLog
 import StemmaSimulation
 import Testing
 
-/// What every conformer of `FileSystem` must do.
+/// The contract of every conformer of `FileSystem`.
 @Suite struct FileSystemConformanceTests {
   enum Conformer: CaseIterable { case posix, simulated }
 
@@ -77,7 +77,7 @@ import Testing
     }
   }
 
-  /// Opening a pipe waited for somebody at its other end, and the errors of the others were those of the system.
+  /// Opening a pipe must not wait for its other end.
   @Test func whatIsNoFileIsNamedAndNobodyWaitsForIt() throws {
     try withDirectory(.posix) { system, directory in
       func path(_ name: String) -> String { directory + "/" + name }
@@ -141,7 +141,7 @@ import Testing
       try files[1].enqueue()
       try files[0].enqueue()
       #expect(try files.map { try $0.isBehindOthers() } == [true, false, true])
-      // The lock itself knows of no queue, and changes none.
+      // The lock itself is independent of the queue.
       #expect(try files[2].tryLock())
       #expect(try files.map { try $0.isBehindOthers() } == [true, false, true])
       files[1].close()
@@ -186,7 +186,7 @@ import Testing
       let path = directory + "/lock"
       let random = SystemRandomSource()
       let (one, two) = (WriterLock.Holder(random: random), WriterLock.Holder(random: random))
-      /// Whether the holder finds itself to be the last one; all have the same pid, as in containers.
+      /// Whether the holder was also the previous one. All have the same pid, as in containers.
       func isReturning(_ holder: WriterLock.Holder?) throws -> Bool {
         let lock = try WriterLock(path, fileSystem: system, wait: 0, pid: 1, holder: holder)
         try lock.checkInvariants()
@@ -195,14 +195,14 @@ import Testing
       }
       let found = try [one, one, two, one, one].map(isReturning)
       #expect(found == [false, true, false, false, true])
-      // Who asks for the lock once is noticed too.
+      // An anonymous holder is detected too.
       let later = try [nil, one, one].map(isReturning)
       #expect(later == [false, false, true])
     }
   }
 }
 
-/// What only the simulated file system can show.
+/// Behavior that only the simulated file system can show.
 @Suite struct SimulatedFileSystemTests {
   @Test func whatWasSyncedOutlivesACrash() throws {
     for seed in 1...50 as ClosedRange<UInt64> {
@@ -245,8 +245,9 @@ import Testing
     #expect(kept.contains(true) && kept.contains(false))
   }
 
-  /// What a file of "old" holds after [1, 2, 3, 4] were written at 3, a sync failed, and the next one succeeded: for readers, then,
-  /// where `isWrittenAgain`, after the same was written and synced once more, and after power failed.
+  /// The contents of a file "old" after [1, 2, 3, 4] were written at 3, a sync failed, and the next
+  /// one succeeded. First as readers see it, then after a power failure. With `isWrittenAgain`, the
+  /// same bytes are written and synced once more before the failure.
   private func outcomes(
     _ pages: SimulatedFileSystem.DroppedPages = .forgotten, isWrittenAgain: Bool,
     lie: SimulatedFileSystem.Lie? = nil
@@ -281,7 +282,7 @@ import Testing
     #expect(
       kept.isSuperset(of: [[[1, 2, 3, 4], []], [[1, 2, 3, 4], [1]], [[1, 2, 3, 4], [1, 2, 3, 4]]]))
     let forgotten = try outcomes(isWrittenAgain: false)
-    // The file may have kept its length for readers.
+    // The file may keep its length for readers.
     #expect(
       forgotten.allSatisfy {
         $0[0].starts(with: $0[1]) && $0[0].dropFirst($0[1].count).allSatisfy { $0 == 0 }

@@ -1,10 +1,11 @@
 import Foundation
 import StemmaEvents
+import StemmaSimulation
 import Testing
 
 @testable import StemmaLog
 
-/// The tables of docs/FORMAT.md against the constants that readers and writers of logs use.
+/// Compares the tables of docs/FORMAT.md with the constants of the code.
 @Suite("docs/FORMAT.md")
 struct FormatPageTests {
   private let page: String
@@ -15,8 +16,8 @@ struct FormatPageTests {
     page = try String(contentsOf: root.appendingPathComponent("docs/FORMAT.md"), encoding: .utf8)
   }
 
-  /// The rows of each table of bytes, those that begin with an offset and a number of bytes, under the heading of
-  /// its third column.
+  /// The rows of each byte table, which begin with an offset and a size, under the heading of its
+  /// third column.
   private var byteTables: [(title: String, rows: [(offset: Int, bytes: Int)])] {
     var tables: [(title: String, rows: [(offset: Int, bytes: Int)])] = []
     for line in page.split(separator: "\n") where line.hasPrefix("| ") {
@@ -42,17 +43,17 @@ struct FormatPageTests {
       }
       ends[title] = end
     }
-    // A piece of a shipment has fields without a fixed size.
-    ends["meaning"] = nil
     #expect(
       ends == [
-        "preamble": FilePreamble.size, "header, 64 bytes": JournalHeader.size,
-        "frame": JournalFrame.headerSize,
-        "slot": Watermark.slotSize, "header": SegmentHeader.fixedSize,
+        "preamble": FilePreamble.size, "manifest": Manifest.fixedSize,
+        "header, 48 bytes": JournalHeader.size, "frame": JournalFrame.headerSize,
+        "slot": Watermark.slotSize, "header": SegmentHeader.size,
         "trailer, the last 108 bytes": SegmentTrailer.size,
       ])
-    #expect(JournalHeader.size == 64 && SegmentTrailer.size == 108)
-    #expect(page.contains("| 76 | 40 r |") && SegmentHeader.size(replaced: 3) == 76 + 3 * 40 + 4)
+    #expect(JournalHeader.size == 48 && SegmentTrailer.size == 108)
+    #expect(page.contains("| 72 | \(SegmentEntry.encodedSize) s |"))
+    #expect(page.contains("| … | \(ObsoleteFile.encodedSize) f |"))
+    #expect(page.utf8.count <= 20 << 10)
   }
 
   @Test("magic numbers, versions and limits")
@@ -60,13 +61,12 @@ struct FormatPageTests {
     func text(_ magic: [UInt8]) -> String { String(decoding: magic, as: UTF8.self) }
     let mebibyte = 1 << 20
     for sentence in [
-      "magic: `\(text(FilePreamble.journal))` journal, `\(text(FilePreamble.segment))` segment, "
-        + "`\(text(FilePreamble.watermark))` a slot of the watermark",
+      "magic: `\(text(FilePreamble.manifest))` manifest, `\(text(FilePreamble.journal))` journal, "
+        + "`\(text(FilePreamble.segment))` segment, `\(text(FilePreamble.watermark))` a slot of the watermark",
       "format version: \(FilePreamble.version) |", "magic `\(text(JournalFrame.magic))`",
       "magic `\(text(SegmentTrailer.magic))`",
       "length of the payload, at most \(LogLimits.framePayload / mebibyte) MiB",
       "length of the footer, at most \(LogLimits.footer / mebibyte) MiB",
-      "how many files it replaces, at most \(LogLimits.replaced);",
       "about \(LogLimits.blockTarget >> 10) KiB raw",
       "| events of a block | 2^\(Limits.blockEvents.trailingZeroBitCount) |",
       "| raw bytes of a deflated byte | \(Limits.inflationRatio) |",
@@ -76,6 +76,97 @@ struct FormatPageTests {
       "| by, note, source | \(Limits.note) bytes each |",
     ] {
       #expect(page.contains(sentence), "\(sentence)")
+    }
+    #expect(LogLimits.gap == 1_000_000 && page.contains("leaves 1,000,000 positions free"))
+  }
+
+  // MARK: The example
+
+  /// The bytes of the files in the page's example, by name.
+  private var exampleFiles: [String: [UInt8]] {
+    var files: [String: [UInt8]] = [:]
+    var name = ""
+    for line in page.components(separatedBy: "```")[1].split(separator: "\n") {
+      let bytes = line.components(separatedBy: "  ")[0].split(separator: " ").map { UInt8($0, radix: 16) }
+      if bytes.contains(nil) {
+        name = String(line)
+      } else {
+        files[name, default: []] += bytes.compactMap { $0 }
+      }
+    }
+    return files
+  }
+
+  /// The events of the example, and the message of their commit.
+  private var exampleCommit: Commit {
+    func event(
+      _ sequence: UInt64, _ operation: StemmaEvents.Operation, _ number: Int64,
+      _ assignments: [Assignment], after context: Context = .empty, version: UInt64 = 1
+    ) -> Event {
+      Event(
+        partition: Partition("shelf=a"), model: "Book", key: Key(.string("a"), .int(number)),
+        operation: operation, assignments: assignments, dot: EventID(Origin(0xaa), Sequence(sequence)),
+        context: context, version: Version(version),
+        timestamp: Timestamp(milliseconds: 1_700_000_000_000, counter: UInt16(sequence - 1)),
+        commit: CommitID(Origin(0xaa), 1))
+    }
+    return Commit(
+      [
+        event(1, .create, 1, [Assignment("pages", .int(300)), Assignment("title", .string("Emma"))]),
+        event(2, .create, 2, [Assignment("pages", .int(7)), Assignment("title", .string("Ada"))]),
+        event(
+          3, .update, 1, [Assignment("title", .null)], after: Context(EventID(Origin(0xaa), Sequence(1))),
+          version: 2),
+      ], note: CommitNote(by: "ann", note: "new books"))
+  }
+
+  /// An event as a row of the example's table.
+  private func row(_ stored: StoredEvent) -> String {
+    func text(_ value: Value) -> String {
+      switch value {
+      case .null: "null"
+      case .int(let number): String(number)
+      case .string(let text): text
+      case .bool, .double, .json: "?"
+      }
+    }
+    let event = stored.event
+    let parts = event.key.parts.map { text($0.value) }.joined(separator: " ")
+    let context = event.context.entries.map { "`\(EventID($0.origin, $0.sequence))` " }.joined()
+    let cells = [
+      stored.position.description, "`\(event.dot)`", event.operation.name, "\(event.model) \(parts)",
+      event.assignments.map { "\($0.field) \(text($0.value))" }.joined(separator: ", "),
+      event.version.description,
+    ]
+    return "| " + cells.joined(separator: " | ") + " | \(context)| `\(event.digest)` |"
+  }
+
+  @Test("the example's bytes are read as the events that the page lists")
+  func exampleIsRead() throws {
+    let disk = SimulatedFileSystem()
+    try disk.createDirectory("/log")
+    for (name, bytes) in exampleFiles { disk.plant(bytes, at: "/log/\(name)") }
+    let log = try Log.open(in: "/log", id: testLog, fileSystem: disk)
+    #expect(try log.verify().isEmpty)
+    var events: [Event] = []
+    var reader = log.events()
+    while let stored = try reader.next() {
+      #expect(page.contains(row(stored)), "\(row(stored))")
+      #expect(reader.note == exampleCommit.note)
+      events.append(stored.event)
+    }
+    #expect(events == exampleCommit.events)
+  }
+
+  @Test("a log with the example's events has the example's bytes")
+  func exampleIsWritten() throws {
+    let disk = SimulatedFileSystem()
+    let log = try Log.create(in: "/log", id: testLog, fileSystem: disk)
+    try log.append([exampleCommit])
+    try log.sync()
+    #expect(exampleFiles.keys.sorted() == ["00000001.journal", "manifest"])
+    for (name, bytes) in exampleFiles {
+      #expect(hex(disk.contents("/log/\(name)") ?? []) == hex(bytes), "\(name)")
     }
   }
 }

@@ -29,7 +29,7 @@ import Testing
     #expect(end.take() < 5)
   }
 
-  /// The first one learned it, a later one waited for ever.
+  /// The cancellation ends every later call, not only the first.
   @Test func everyLaterPutLearnsItToo() {
     let handoff = Handoff<Int>(ahead: 2)
     let end = Handoff<Int>(ahead: 1)
@@ -39,8 +39,7 @@ import Testing
     handoff.checkInvariants()
   }
 
-  /// An import that ended with an error left lines waiting, and the process trapped: Dispatch does not let a semaphore
-  /// go below the value that it was made with.
+  /// Dispatch traps if a semaphore is released with a value below its initial one.
   @Test func valuesThatNobodyTookAreReleasedWithIt() {
     for _ in 0..<10 {
       let handoff = Handoff<[Int]>(ahead: 4)

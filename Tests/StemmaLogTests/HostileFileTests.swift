@@ -4,12 +4,12 @@ import Testing
 
 @testable import StemmaLog
 
-/// Files from somebody else, whose checksums hold and which say what no writer would: each ended the process, or took all of
-/// its memory. They are damage, or an error that names the file.
+/// Hostile files with correct checksums and impossible contents. They are reported as corruption,
+/// or as an error that names the file. They neither end the process nor exhaust its memory.
 @Suite struct HostileFileTests {
   private let first = "/log/00000001.segment"
 
-  /// A log of sealed files with these numbers of events of one partition, and an empty journal; closed.
+  /// A closed log of segments with these numbers of events of one partition, and an empty journal.
   private func sealedLog(_ counts: [Int] = [20]) throws -> SimulatedFileSystem {
     let disk = SimulatedFileSystem()
     let log = try Log.create(in: "/log", id: testLog, fileSystem: disk)
@@ -27,7 +27,7 @@ import Testing
     try Log.open(in: "/log", id: testLog, fileSystem: disk.copy(), options: .init(mode: mode))
   }
 
-  /// What is said to be wrong; nil: nothing is, or something else than damage, which is recorded.
+  /// The recorded flaw. Nil without an error, or with an error other than corruption.
   private func flaw(_ body: () throws -> Void) -> Flaw? {
     do {
       try body()
@@ -38,14 +38,14 @@ import Testing
     }
   }
 
-  /// Changes what the footer and the trailer of a segment say; their checksums are right.
+  /// Changes the contents of a segment's footer and trailer, with correct checksums.
   private func forge(
     _ disk: SimulatedFileSystem, _ path: String, _ changeFooter: (inout SegmentFooter) -> Void = { _ in },
     trailer changeTrailer: (inout SegmentTrailer) -> Void = { _ in }
   ) throws {
     let bytes = try #require(disk.contents(path))
-    let header = SegmentHeader.size(replaced: 0)
-    let old = try SegmentTrailer(decoding: Array(bytes.suffix(SegmentTrailer.size)), headerSize: header)
+    let header = SegmentHeader.size
+    let old = try SegmentTrailer(decoding: Array(bytes.suffix(SegmentTrailer.size)))
     let start = Int(old.footerOffset)
     let end = start + old.footerLength
     var footer = try SegmentFooter(
@@ -54,12 +54,30 @@ import Testing
     let encoded = footer.encoded()
     let filter = Array(bytes[end..<end + old.filterLength])
     var trailer = SegmentTrailer(
-      footerOffset: old.footerOffset, footer: encoded, filter: filter, events: old.events, end: old.end,
-      rawBytes: old.rawBytes, chain: old.chain)
-    // Another one for each file, by which what was read of it is kept.
+      footerOffset: old.footerOffset, footer: encoded.bytes, rootSize: encoded.rootSize, filter: filter,
+      events: old.events, end: old.end, rawBytes: old.rawBytes, chain: old.chain)
+    // A new digest for each file, because it is the key of cached contents.
     trailer.digest = SegmentDigest(bytes: old.digest.bytes.map { ~$0 })
     changeTrailer(&trailer)
-    disk.plant(Array(bytes[..<start]) + encoded + filter + trailer.encoded(), at: path)
+    try plant(Array(bytes[..<start]) + encoded.bytes + filter + trailer.encoded(), trailer, disk, path)
+  }
+
+  /// A segment and a manifest that lists it.
+  private func plant(
+    _ bytes: [UInt8], _ trailer: SegmentTrailer, _ disk: SimulatedFileSystem, _ path: String
+  ) throws {
+    disk.plant(bytes, at: path)
+    let listed = try #require(disk.contents("/log/manifest"))
+    var manifest = try Manifest(decoding: listed, path: "/log/manifest", log: testLog)
+    let index = try #require(
+      manifest.segments.firstIndex { path.hasSuffix(LogFileName.segment($0.number).text) })
+    manifest.segments[index].size = UInt64(bytes.count)
+    manifest.segments[index].digest = trailer.digest
+    manifest.segments[index].past = manifest.segments[index].base.advanced(by: trailer.end)
+    if index == manifest.segments.count - 1 {
+      manifest.start.position = max(manifest.start.position, manifest.segments[index].past)
+    }
+    disk.plant(manifest.encoded(), at: "/log/manifest")
   }
 
   // MARK: Numbers of files
@@ -69,7 +87,7 @@ import Testing
     disk.plant(watermark.encoded(testLog) + never, at: "/log/watermark")
   }
 
-  /// Each number up to that of the journal was noted as missing.
+  /// The number of recorded missing journals must be limited.
   @Test(arguments: [Log.Mode.readOnly, .readWrite])
   func aWatermarkThatNamesNoPossibleJournalIsDamaged(mode: Log.Mode) throws {
     let disk = try sealedLog()
@@ -86,67 +104,60 @@ import Testing
     }
   }
 
-  @Test func aWatermarkFarAboveTheLogIsRefused() throws {
+  /// The log searches for each journal up to the one in the watermark.
+  @Test func aWatermarkFarAboveTheLogIsDamaged() throws {
     let disk = try sealedLog()
-    plant(Watermark(turn: 2, journal: 2 + LogLimits.missing, durable: 64), disk)
-    #expect(try open(disk).recovery.damage.count == Int(LogLimits.missing))
-    for journal in [3 + LogLimits.missing, LogLimits.fileNumber] {
+    plant(Watermark(turn: 2, journal: 2 + LogLimits.journals, durable: 64), disk)
+    #expect(try open(disk).recovery.damage.count == Int(LogLimits.journals))
+    for journal in [3 + LogLimits.journals, LogLimits.fileNumber] {
       plant(Watermark(turn: 2, journal: journal, durable: 64), disk)
-      let path = LogFileName.journal(journal, in: "/log")
-      #expect(
-        throws: LogError.overLimit(
-          subject: "files missing before \(path)", found: journal - 2, limit: LogLimits.missing)
-      ) { _ = try open(disk) }
-    }
-  }
-
-  /// The header of a segment of a number, with nothing in it.
-  private func empty(_ number: UInt64) -> [UInt8] {
-    let header = SegmentHeader(log: testLog, number: number, place: number, predecessor: .none)
-    return header.encoded() + [UInt8](repeating: 0, count: 200)
-  }
-
-  /// Of each number below one that 280 bytes claim it was said that its file is missing.
-  @Test func aFileFarAboveAllOthersIsRefused() throws {
-    for number in [3 + LogLimits.missing, 4 + LogLimits.missing, LogLimits.fileNumber] {
-      let disk = try sealedLog()
-      let path = LogFileName.segment(number, in: "/log")
-      disk.plant(empty(number), at: path)
-      let missing = number - 3
-      if missing == LogLimits.missing {
-        #expect(try open(disk).recovery.damage.count == Int(missing))
-        continue
-      }
-      #expect(
-        throws: LogError.overLimit(
-          subject: "files missing before \(path)", found: missing, limit: LogLimits.missing)
-      ) { _ = try open(disk) }
-    }
-  }
-
-  @Test func aFileThatClaimsAFarNumberUnderAnotherNameIsRefused() throws {
-    let disk = try sealedLog()
-    let path = LogFileName.segment(3, in: "/log")
-    disk.plant(empty(LogLimits.fileNumber), at: path)
-    #expect {
-      _ = try open(disk)
-    } throws: { error in
-      if case LogError.overLimit(let subject, _, _) = error { subject.hasSuffix(path) } else { false }
+      let log = try open(disk)
+      #expect(log.recovery.damage == [])
+      #expect(log.recovery.watermarkDamage.map(\.flaw) == [.malformed("journal")])
     }
   }
 
   @Test func aHeaderHasANumberThatAFileCanHave() throws {
     let disk = SimulatedFileSystem()
     for number in [1, LogLimits.fileNumber - 1, LogLimits.fileNumber, LogLimits.fileNumber + 1, .max] {
-      disk.plant(empty(number), at: "/segment")
+      disk.plant(SegmentHeader(log: testLog, number: number, base: .first).encoded(), at: "/segment")
       let segment = try disk.open("/segment", .read)
-      let found = flaw { _ = try SegmentHeader(of: segment, path: "/segment", log: testLog) }
-      let isPossible = number <= LogLimits.fileNumber
-      #expect(found == (isPossible ? nil : Flaw.malformed("number")))
-      disk.plant(
-        JournalHeader(log: testLog, number: number, predecessor: .start).encoded(), at: "/journal")
-      let journal = try disk.open("/journal", .read)
-      #expect(try JournalHeader.number(of: journal, log: testLog) == (isPossible ? number : nil))
+      let found = flaw {
+        _ = try SegmentHeader(of: segment, path: "/segment", log: testLog, number: number)
+      }
+      #expect(found == (number <= LogLimits.fileNumber ? nil : Flaw.malformed("number")))
+    }
+    for base in [0, 1, Limits.highestNumber, Limits.highestNumber + 1, .max] {
+      let isPossible = base > 0 && base <= Limits.highestNumber
+      disk.plant(SegmentHeader(log: testLog, number: 1, base: Position(base)).encoded(), at: "/segment")
+      let segment = try disk.open("/segment", .read)
+      let found = flaw { _ = try SegmentHeader(of: segment, path: "/segment", log: testLog, number: 1) }
+      #expect(found == (isPossible ? nil : Flaw.malformed("base")))
+      let start = LogToken(position: Position(base), chain: 0)
+      let journal = JournalHeader(log: testLog, number: 1, start: start).encoded()
+      let other = flaw { _ = try JournalHeader(decoding: journal, path: "/j", log: testLog, number: 1) }
+      #expect(other == (isPossible ? nil : Flaw.malformed("base")))
+    }
+  }
+
+  /// Numbers and positions that no writer lists, with a correct checksum.
+  @Test func aManifestListsFilesInTheirOrder() throws {
+    let disk = try sealedLog([20, 20])
+    let manifest = try open(disk).manifest
+    #expect(manifest.segments.count == 2)
+    let changes: [(String, (inout Manifest) -> Void)] = [
+      ("file number", { $0.segments[1].number = $0.segments[0].number }),
+      ("file number", { $0.segments[1].number = $0.nextSegment }),
+      ("file number", { $0.nextSegment = .max }), ("file number", { $0.firstJournal = 0 }),
+      ("position", { $0.segments.swapAt(0, 1) }), ("position", { $0.segments[0].past = Position(0) }),
+      ("position", { $0.segments[1].past = .end }),
+      ("position", { $0.start.position = Position(1) }), ("turn", { $0.turn = .max }),
+    ]
+    for (field, change) in changes {
+      var other = manifest
+      change(&other)
+      #expect(
+        flaw { _ = try Manifest(decoding: other.encoded(), path: "m", log: testLog) } == .malformed(field))
     }
   }
 
@@ -173,12 +184,13 @@ import Testing
     }
   }
 
-  /// The footer stands in its place; the filter was read before the beginning of the file.
+  /// The footer is in its place, and the filter must not be read from before the beginning of the
+  /// file.
   @Test func aKeyFilterMayClaimToBeLongerThanTheFile() throws {
     let disk = try sealedLog()
     try forge(disk, first, trailer: { $0.filterLength = LogLimits.footer })
     let log = try open(disk)
-    #expect(try log.allEvents().count == 20)
+    #expect(flaw { _ = try log.allEvents() } == .disagreement("the footer is not where the trailer says"))
     #expect(try log.verify().map(\.path) == [first])
   }
 
@@ -197,31 +209,32 @@ import Testing
       #expect(
         throws: LogError.overLimit(
           subject: "arrivals of a segment", found: last + 1, limit: UInt64(LogLimits.arrivals))
-      ) { _ = try open(disk).allEvents() }
+      ) {
+        var reader = try open(disk).events(to: .end)
+        while try reader.next() != nil {}
+      }
     }
   }
 
-  /// A file of some hundred bytes made the table 2 GiB long.
+  /// A small file must not cause a huge table.
   @Test func theTableOfArrivalsIsNotLongerThanBlocksCanFillIt() throws {
     let disk = try sealedLog()
-    let header = try #require(try open(disk).listing.headers[1])
-    var block = try open(disk).segment(header).footer().blocks[0]
+    let entry = try #require(try open(disk).manifest.segments.first)
+    var block = try open(disk).segment(entry).footer().blocks[0]
     #expect(!ArrivalTable(LogLimits.arrivals, for: [block]).isDense)
     #expect(ArrivalTable(LogLimits.fewArrivals, for: []).isDense)
     #expect(!ArrivalTable(LogLimits.fewArrivals + 1, for: []).isDense)
-    // Not by what the footer says that there are, but by what there may be.
+    // The limit depends on the size of the blocks, not on the count in the footer.
     block.events = Limits.blockEvents
     block.length = 2 * LogLimits.fewArrivals / (LogLimits.sparseArrivals * LogLimits.eventsOfAByte)
     let most = block.length * LogLimits.sparseArrivals * LogLimits.eventsOfAByte
     #expect(ArrivalTable(most, for: [block]).isDense)
     #expect(!ArrivalTable(most + 1, for: [block]).isDense)
-    block.length = 1
-    #expect(block.isGap && !ArrivalTable(most, for: [block]).isDense)
     try forge(disk, first) { $0.blocks[0].lastArrival = UInt64(LogLimits.arrivals - 1) }
     #expect(flaw { _ = try open(disk).allEvents() } == .disagreement("arrivals of a block"))
   }
 
-  /// What a purge of nearly everything leaves.
+  /// The result of a purge of nearly everything.
   @Test func fewEventsOfManyArrivalsAreReadInOrder() throws {
     var maker = EventMaker(seed: 4)
     let events = maker.commit(20)
@@ -231,20 +244,20 @@ import Testing
     }
     let disk = try sealedLog()
     let file = try disk.open("/new", .create)
-    _ = try SegmentWriter.write(
+    let trailer = try SegmentWriter.write(
       NumberedEvents(events: numbered),
-      header: SegmentHeader(log: testLog, number: 1, place: 1, predecessor: .none), end: 20 * distance,
+      header: SegmentHeader(log: testLog, number: 1, base: .first), end: 20 * distance,
       chain: nil, level: 6, to: file)
-    disk.plant(try #require(disk.contents("/new")), at: first)
+    try plant(try #require(disk.contents("/new")), trailer, disk, first)
     let log = try open(disk)
     for isReversed in [false, true] {
-      var reader = isReversed ? log.eventsNewestFirst() : log.events()
+      var reader = isReversed ? log.eventsNewestFirst(to: .end) : log.events(to: .end)
       var found: [StoredEvent] = []
       while let event = try reader.next() { found.append(event) }
       reader.checkInvariants()
       if isReversed { found.reverse() }
       #expect(found.map(\.event) == events)
-      #expect(found.map(\.position.index) == numbered.map(\.arrival))
+      #expect(found.map(\.position.rawValue) == numbered.map { $0.arrival + 1 })
     }
     #expect(try log.verify() == [])
   }
@@ -276,7 +289,7 @@ import Testing
   }
 
   @Test func aFooterWhoseListsAreOutOfOrderIsRefused() throws {
-    let bytes = footer.encoded()
+    let bytes = footer.encoded().bytes
     #expect(try decode(bytes) == footer)
     // The number of origins, two of them; the number of models, two of them.
     let (origins, models) = (1..<17, 18..<30)
@@ -295,39 +308,122 @@ import Testing
     for order in [[1, 0], [0, 0]] {
       var forged = footer
       forged.partitions[1].streams = order.map { footer.partitions[1].streams[$0] }
-      #expect(flaw { _ = try decode(forged.encoded()) } == .malformed("order of streams"))
+      #expect(flaw { _ = try decode(forged.encoded().bytes) } == .malformed("order of streams"))
     }
   }
 
   @Test func sumsOfAFooterDoNotOverflow() throws {
     var forged = footer
-    forged.partitions[0].events = Limits.highestNumber - 10
-    #expect(try decode(forged.encoded()) == forged)
-    for events in [Limits.highestNumber - 9, .max - 9, .max] {
-      forged.partitions[0].events = events
-      #expect(flaw { _ = try decode(forged.encoded()) } == .malformed("events of a partition"))
+    // The other streams have five events each.
+    func decodeFirstStream(to last: UInt64) throws -> SegmentFooter {
+      forged.partitions[0].streams[0].to = Sequence(last)
+      forged.partitions[0].events = last + 5
+      return try decode(forged.encoded().bytes)
     }
-    forged = footer
-    // The other streams have five each.
-    forged.partitions[0].streams[0].to = Sequence(Limits.highestNumber - 15)
-    #expect(try decode(forged.encoded()) == forged)
-    forged.partitions[0].streams[0].to = Sequence(Limits.highestNumber - 14)
-    #expect(flaw { _ = try decode(forged.encoded()) } == .malformed("sequence"))
+    #expect(try decodeFirstStream(to: Limits.highestNumber - 15) == forged)
+    for last in [Limits.highestNumber - 14, Limits.highestNumber - 5] {
+      #expect(flaw { _ = try decodeFirstStream(to: last) } == .malformed("events of a partition"))
+    }
+    for last in [Limits.highestNumber - 4, Limits.highestNumber] {
+      #expect(flaw { _ = try decodeFirstStream(to: last) } == .malformed("sequence"))
+    }
   }
 
-  /// More events were taken off a stream than it has.
+  // MARK: Pages
+
+  /// Three blocks of partitions that share them, and one partition with two blocks.
+  private var paged: SegmentFooter {
+    var footer = SegmentFooter()
+    for number in 0..<4 * LogLimits.pagedPartitions {
+      let block = number / (LogLimits.pagedPartitions + 10)
+      let run = StreamRun(origin: Origin(3), from: Sequence(1), to: Sequence(12), hash: .zero)
+      footer.partitions.append(
+        PartitionRun(
+          partition: Partition("list=\(1000 + number)"), blocks: block..<block + 1, events: 12, streams: [run]
+        ))
+    }
+    let last = footer.partitions.count - 1
+    footer.partitions[last].blocks = 4..<6
+    for block in 0..<6 {
+      let partition = footer.partitions.first { $0.blocks.contains(block) }?.partition ?? Partition("")
+      footer.blocks.append(
+        BlockEntry(
+          offset: 80 + 100 * UInt64(block), length: 100, crc: 0, events: 10, firstArrival: 0, lastArrival: 19,
+          lowestTimestamp: Timestamp(rawValue: 1 << 60), highestTimestamp: Timestamp(rawValue: 1 << 60),
+          firstKey: RecordKey(partition: partition, model: "Item", key: Key(.int(Int64(block))))))
+    }
+    return footer
+  }
+
+  @Test func aPartitionIsInThePageThatTheRootNames() throws {
+    let encoded = paged.encoded()
+    #expect(try SegmentFooter(decoding: encoded.bytes, data: 80..<680) == paged)
+    let root = try encoded.bytes[..<encoded.rootSize].read { (reader) throws(Flaw) in
+      try FooterRoot(&reader, from: 80)
+    }
+    #expect(root.blocks == paged.blocks && root.pages.map(\.blocks) == [0..<1, 1..<2, 2..<3, 3..<6])
+    #expect(encoded.rootSize + root.pagesSize == encoded.bytes.count)
+    #expect(encoded.bytes.count < 5 * paged.partitions.count)
+    for run in paged.partitions {
+      let pages = root.pages(of: [run.partition])
+      let page = root.pages[pages[0]]
+      let stored = encoded.bytes[
+        encoded.rootSize + page.offset..<encoded.rootSize + page.offset + page.size.stored]
+      #expect(pages.count == 1)
+      #expect(try root.partitions(of: pages[0], Array(stored)).contains(run))
+    }
+    #expect(root.pages(of: [Partition("a")]).isEmpty && root.pages(of: nil) == [0, 1, 2, 3])
+    #expect(root.pages(of: [Partition("z"), Partition("list=1000x")]) == [0, 3])
+  }
+
+  /// The root's checksums and sizes are correct, or only those of the pages.
+  @Test func pagesThatContradictTheRootAreRefused() throws {
+    let whole = paged.encoded()
+    for place in whole.rootSize..<whole.bytes.count {
+      var changed = whole.bytes
+      changed[place] ^= 1
+      let found = flaw { _ = try SegmentFooter(decoding: changed, data: 80..<680) }
+      if case .checksum? = found { continue }
+      Issue.record("byte \(place): \(String(describing: found))")
+    }
+    var forged = paged
+    forged.blocks[1].firstKey.partition = Partition("list=1074")
+    forged.partitions[0].partition = Partition("list=0")
+    #expect(
+      flaw { _ = try SegmentFooter(decoding: forged.encoded().bytes, data: 80..<680) }
+        == .malformed("order of partitions"))
+    forged = paged
+    forged.partitions[74].blocks = 0..<1
+    #expect(
+      flaw { _ = try SegmentFooter(decoding: forged.encoded().bytes, data: 80..<680) }
+        == .malformed("order of partitions"))
+    forged = paged
+    forged.partitions[0].blocks = 0..<6
+    #expect(
+      flaw { _ = try SegmentFooter(decoding: forged.encoded().bytes, data: 80..<680) }
+        == .malformed("blocks of a partition"))
+    // Wrong bytes with correct checksums never trap. Seed 5.
+    var random = SplitMix64(seed: 5)
+    for _ in 0..<2_000 {
+      var mutated = whole.bytes
+      for _ in 0...random.below(3) { mutated[random.below(whole.rootSize)] = UInt8(random.below(256)) }
+      do { _ = try SegmentFooter(decoding: mutated, data: 80..<680) } catch {}
+    }
+  }
+
+  /// The footers together claim more events than the stream has.
   @Test func aStreamThatTwoFilesClaimHasNoHash() throws {
-    let disk = try sealedLog([3, 3])
+    let disk = try sealedLog([70, 70])
     let partition = Partition("tenant=a")
     let heads = try open(disk).streams()
-    let ends = [EventName(partition: partition, dot: Dot(Origin(7), Sequence(1)))]
-    #expect(try open(disk).streamHashes(ends, of: heads).count == 1)
-    // The first file's events are taken off one by one, as it has the one at the end, too; then all at once.
+    let ends = [EventName(partition: partition, dot: EventID(Origin(7), Sequence(1)))]
+    #expect(try open(disk).streamHashes(ends, of: heads, around: nil).count == 1)
+    // The first file's events are subtracted singly, because it contains the end, then all at once.
     for from in [Sequence(1), Sequence(2)] {
       let copy = disk.copy()
-      try forge(copy, "/log/00000002.segment") { $0.partitions[0].streams[0].from = Sequence(3) }
+      try forge(copy, "/log/00000002.segment") { $0.partitions[0].streams[0].from = Sequence(70) }
       try forge(copy, first) { $0.partitions[0].streams[0].from = from }
-      #expect(try open(copy).streamHashes(ends, of: heads).isEmpty)
+      #expect(try open(copy).streamHashes(ends, of: heads, around: nil).isEmpty)
     }
   }
 }

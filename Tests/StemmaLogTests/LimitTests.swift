@@ -15,14 +15,14 @@ import Testing
     }
   }
 
-  @Test(arguments: [LogLimits.framePayload, LogLimits.replaced, LogLimits.footer, LogLimits.block])
+  @Test(arguments: [LogLimits.framePayload, LogLimits.segments, LogLimits.footer, LogLimits.block])
   func whatIsWrittenIsCheckedAtTheLimit(limit: Int) {
     #expect(!overLimit { try LogLimits.check("x", limit - 1, limit) })
     #expect(!overLimit { try LogLimits.check("x", limit, limit) })
     #expect(overLimit { try LogLimits.check("x", limit + 1, limit) })
   }
 
-  /// Streams of one append are compared as long as they are a few, and hashed from then on.
+  /// A few streams in one append are compared directly; more are hashed.
   @Test(arguments: [15, 16, 17, 18, 40]) func aHoleIsFoundInEachOfFewAndManyStreams(count: Int) throws {
     for wrong in 0..<count {
       let disk = SimulatedFileSystem(seed: 1)
@@ -47,13 +47,14 @@ import Testing
       ) {
         try log.append(second)
       }
-      // In one append, too.
+      // Within one append, too.
       #expect(throws: LogError.self) { try log.append(second + second) }
-      #expect(log.end.index == UInt64(count))
+      #expect(log.end == Position(UInt64(count) + 1))
     }
   }
 
-  /// A writer that was told a wrong head of a stream would use numbers twice, which nothing can put right.
+  /// With a wrong head of a stream, a writer would reuse sequence numbers, which cannot be
+  /// repaired.
   @Test func anEventThatDoesNotFollowItsStreamIsRefused() throws {
     let disk = SimulatedFileSystem(seed: 1)
     let log = try Log.create(in: "/log", id: testLog, fileSystem: disk)
@@ -67,15 +68,15 @@ import Testing
       } throws: { error in
         if case LogError.hole = error { true } else { false }
       }
-      #expect(log.end.index == 3)
+      #expect(log.end == Position(4))
     }
     try log.append([Commit(second), Commit(third)])
     try log.sync()
-    #expect(log.end.index == 6)
+    #expect(log.end == Position(7))
     log.checkInvariants()
   }
 
-  /// The header of a frame that says to be `length` long.
+  /// The header of a frame that claims the given length.
   private func frame(_ length: Int) throws -> [UInt8] {
     var bytes: [UInt8] = []
     _ = try JournalFrame.encode(
@@ -103,28 +104,26 @@ import Testing
   @Test func fileNumbersEndAtEightDigits() throws {
     let disk = SimulatedFileSystem()
     let log = try Log.create(in: "/log", id: testLog, fileSystem: disk)
-    log.listing.highestNumber = LogLimits.fileNumber - 2
-    try log.makeJournal(after: log.token)
-    try log.makeJournal(after: log.token)
-    #expect(overLimit { try log.makeJournal(after: log.token) })
+    try log.makeJournal(number: LogLimits.fileNumber, after: log.token)
+    #expect(overLimit { try log.makeJournal(number: LogLimits.fileNumber + 1, after: log.token) })
     #expect(try disk.list("/log").contains("99999999.journal"))
   }
 
-  @Test func aSegmentHeaderNamesAsManyFilesAsTheLimitAllows() throws {
-    let disk = SimulatedFileSystem()
-    for count in [LogLimits.replaced - 1, LogLimits.replaced, LogLimits.replaced + 1] {
-      let replaced = (1...UInt64(count)).map { ReplacedFile(number: $0, digest: .none) }
-      let header = SegmentHeader(
-        log: testLog, number: 10_000, place: 1, predecessor: .none, replaced: replaced)
-      disk.plant(header.encoded(), at: "/f")
-      let file = try disk.open("/f", .read)
-      if count <= LogLimits.replaced {
-        #expect(try SegmentHeader(of: file, path: "/f", log: testLog, number: 10_000) == header)
-      } else {
-        #expect(throws: LogError.damaged(path: "/f", offset: 16, .malformed("replaced files"))) {
-          _ = try SegmentHeader(of: file, path: "/f", log: testLog, number: 10_000)
-        }
-      }
+  @Test func aManifestListsAsManyFilesAsTheLimitAllows() throws {
+    var manifest = Manifest(log: testLog)
+    manifest.segments = (1...UInt64(LogLimits.segments)).map {
+      SegmentEntry(number: $0, size: 200, base: Position($0), past: Position($0 + 1), digest: .none)
+    }
+    manifest.nextSegment = UInt64(LogLimits.segments) + 1
+    manifest.start = LogToken(position: Position(manifest.nextSegment), chain: 5)
+    #expect(manifest.encoded().count <= Manifest.sizeLimit)
+    #expect(try Manifest(decoding: manifest.encoded(), path: "m", log: testLog) == manifest)
+    manifest.segments.append(
+      SegmentEntry(
+        number: manifest.nextSegment, size: 200, base: manifest.start.position,
+        past: manifest.start.position, digest: .none))
+    #expect(throws: LogError.damaged(path: "m", offset: 16, .malformed("count of files"))) {
+      _ = try Manifest(decoding: manifest.encoded(), path: "m", log: testLog)
     }
   }
 
@@ -146,7 +145,7 @@ import Testing
   }
 
   @Test func thePlaceOfACutIsThePartitionsBorder() throws {
-    // Small partitions share blocks; one of at least half a block owns its own.
+    // Small partitions share blocks. A partition of at least half a block has its own.
     let disk = SimulatedFileSystem()
     let log = try Log.create(in: "/log", id: testLog, fileSystem: disk)
     var maker = EventMaker(seed: 2)
@@ -164,16 +163,44 @@ import Testing
     #expect(blocks[1].lowerBound == 1)
     #expect(blocks[2] == blocks[3] && blocks[2].lowerBound == blocks[1].upperBound)
     #expect(blocks[4].lowerBound == blocks[3].upperBound && blocks[4].count > 2)
-    let header = try #require(log.listing.headers[1])
-    let footer = try log.segment(header).footer()
+    let segment = try log.segment(#require(log.manifest.segments.first))
+    let footer = try segment.footer()
     for (index, entry) in footer.blocks.enumerated() {
-      let block = try log.segment(header).block(entry)
+      let block = try segment.block(entry)
       let raw = try block.events().reduce(0) { $0 + $1.event.rawSize }
       #expect(raw < LogLimits.blockTarget + 1000, "block \(index)")
     }
   }
 
-  /// Reading by key merges all files, and there may be more of them than a process may open.
+  /// Stream hashes of small partitions must not dominate the log, and readers need only a part of
+  /// the footer.
+  @Test func theFooterOfManySmallPartitionsIsShortAndIsReadInPart() throws {
+    let disk = SimulatedFileSystem()
+    let log = try Log.create(in: "/log", id: testLog, fileSystem: disk)
+    var maker = EventMaker(seed: 12)
+    maker.partitions = (0..<1000).map { "list-\($0)" }
+    _ = try log.append([Commit(maker.commit(8000, textLength: 4))])
+    try log.seal()
+    let segment = try log.segment(#require(log.manifest.segments.first))
+    #expect(segment.trailer.footerLength * 100 < 15 * Int(segment.fileSize))
+    let root = try segment.root()
+    #expect(root.pages.count > 2 && root.inner.isEmpty)
+    #expect(try segment.footer().partitions.count > 990)
+    let before = log.bytesRead
+    let partition = Partition("tenant=list-500")
+    let footer = try segment.footer(of: [partition])
+    let run = try #require(footer.partitions.first { $0.partition == partition })
+    let page = root.pages[root.pages(of: [partition])[0]]
+    #expect(log.bytesRead - before == UInt64(segment.trailer.rootLength + page.size.stored))
+    // The footer omits the hash here, so it is computed from the events.
+    #expect(!run.streams[0].isHashed && run.streams[0].hash == .zero)
+    let hashed = try segment.hashedPartitions { $0 == partition }
+    #expect(hashed.map(\.partition) == [partition])
+    #expect(try hashed[0].streams[0].hash == log.streams()[partition, run.streams[0].origin].hash)
+    #expect(try log.verify() == [])
+  }
+
+  /// Reading by key merges all files. There may be more files than a process may open.
   @Test(arguments: [LogLimits.openSegments - 2, LogLimits.openSegments + 1])
   func manyFilesAreReadWithFewOfThemOpen(segments: Int) throws {
     let disk = SimulatedFileSystem()

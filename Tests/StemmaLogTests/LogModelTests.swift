@@ -4,7 +4,7 @@ import Testing
 
 @testable import StemmaLog
 
-/// Any sequence of operations on a log equals the same on a list in memory.
+/// Any sequence of operations on a log equals the same sequence on a list in memory.
 @Suite struct LogModelTests {
   @Test(arguments: 1...40 as ClosedRange<UInt64>) func anySequenceEqualsAListInMemory(seed: UInt64) throws {
     let disk = SimulatedFileSystem(seed: seed)
@@ -26,7 +26,7 @@ import Testing
         for (commit, first) in zip(commits, positions) {
           for (index, event) in commit.events.enumerated() {
             model.append(
-              StoredEvent(event, at: Position(file: first.file, index: first.index + UInt64(index))))
+              StoredEvent(event, at: first.advanced(by: UInt64(index))))
             if !commit.note.isEmpty { notes[event.commit] = commit.note }
           }
         }
@@ -38,7 +38,7 @@ import Testing
         let note = CommitNote(by: "peer", note: "step \(step)")
         let first = try log.adopt(AdoptedEvents(events, notes: [events[0].commit: note]))
         for (index, event) in events.enumerated() {
-          model.append(StoredEvent(event, at: Position(file: first.file, index: first.index + UInt64(index))))
+          model.append(StoredEvent(event, at: first.advanced(by: UInt64(index))))
           notes[event.commit] = note
         }
       case 6: try log.seal()
@@ -57,7 +57,7 @@ import Testing
       let readOnly = try Log.open(
         in: "/log", id: testLog, fileSystem: disk, options: Log.Options(mode: .readOnly))
       try expect(readOnly, equals: model, notes)
-      let filter: PartitionFilter = { $0 == Partition("tenant=b") }
+      let filter = PartitionFilter { $0 == Partition("tenant=b") }
       var reader = log.events(partitions: filter)
       #expect(try reader.rest() == model.filter { filter($0.event.partition) })
       reader = try log.eventsByKey(partitions: filter)
@@ -98,13 +98,13 @@ import Testing
     #expect(try log.files().reduce(0) { $0 + $1.events } == UInt64(model.count))
   }
 
-  /// Those of each record in their order.
+  /// The events of each record in order.
   private func byRecord(_ events: [StoredEvent]) -> [RecordKey: [StoredEvent]] {
     Dictionary(grouping: events) { RecordKey($0.event) }
   }
 
-  private func knowledge(of events: [StoredEvent]) -> Knowledge {
-    var knowledge = Knowledge()
+  private func knowledge(of events: [StoredEvent]) -> VersionVector {
+    var knowledge = VersionVector()
     for stored in events {
       let event = stored.event
       let head = knowledge[event.partition, event.dot.origin]

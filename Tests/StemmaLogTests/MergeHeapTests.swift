@@ -3,7 +3,7 @@ import Testing
 
 @testable import StemmaLog
 
-/// Merging takes the least element first, whatever came when.
+/// The merge returns the least element first, in any order of insertion.
 @Suite struct MergeHeapTests {
   @Test(arguments: [1, 2, 3] as [UInt64]) func theLeastElementComesFirst(seed: UInt64) {
     var random = SplitMix64(seed: seed)

@@ -5,7 +5,8 @@ import Testing
 @testable import StemmaLog
 
 @Suite struct RecordMergeTests {
-  /// More files than have blocks made ahead, each of several blocks, against the reader that makes events.
+  /// More files than prefetch blocks, each of several blocks, compared with the reader that creates
+  /// events.
   @Test(arguments: [3, 40]) func recordsComeInOrderFromManyFiles(segments: Int) throws {
     let disk = SimulatedFileSystem()
     let log = try Log.create(in: "/log", id: testLog, fileSystem: disk)
@@ -14,7 +15,7 @@ import Testing
       _ = try log.append([Commit(maker.commit(150, textLength: 1000))])
       try log.seal()
     }
-    let footer = try log.segment(#require(log.listing.headers[1])).footer()
+    let footer = try log.segment(#require(log.manifest.segments.first)).footer()
     #expect(footer.blocks.count > 2)
     _ = try log.append([Commit(maker.commit(50))])
     try log.sync()
@@ -50,7 +51,7 @@ import Testing
       }
     }
     #expect(found == order)
-    // One that is left before its end closes its files all the same.
+    // A reader that stops early also closes its files.
     do { #expect(try log.recordFiles.open().nextRecord()) }
     #expect(disk.openFiles == before)
   }

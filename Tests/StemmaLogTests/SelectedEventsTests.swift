@@ -4,11 +4,12 @@ import Testing
 
 @testable import StemmaLog
 
-/// What is read at once of a file, and taken apart on another thread, beside what a reader gives one by one.
+/// Events that are read from a file at once and decoded on another thread, compared with the
+/// reader's events.
 @Suite struct SelectedEventsTests {
   private let disk = SimulatedFileSystem()
 
-  /// A log of one sealed file and a journal.
+  /// A log of one segment and a journal.
   private func log(_ maker: inout EventMaker, _ commits: [Int], textLength: Int = 12) throws -> Log {
     let log = try Log.create(in: "/log", id: testLog, fileSystem: disk)
     for (index, count) in commits.enumerated() {
@@ -23,7 +24,7 @@ import Testing
   }
 
   private func all(_ log: Log, _ partitions: Set<Partition>) throws -> [DigestedEvent] {
-    var reader = log.events(to: Position(file: 2, index: 0), partitions: { partitions.contains($0) })
+    var reader = log.events(to: log.manifest.start.position, partitions: PartitionFilter(named: partitions))
     var events: [DigestedEvent] = []
     while let event = try reader.next()?.event {
       events.append(DigestedEvent(event: event, note: reader.note, digest: event.digest.hash))
@@ -36,7 +37,7 @@ import Testing
     var maker = EventMaker(seed: 5)
     let log = try log(&maker, [40, 1, 7, 30])
     let partitions = Set(names.map { Partition("tenant=" + $0) })
-    let selected = try #require(log.selectedEvents(ofPlace: 1, in: partitions)?.take())
+    let selected = try #require(log.selectedEvents(ofFileAt: .first, in: partitions)?.take())
     let expected = try all(log, partitions)
     #expect(selected.map(\.event) == expected.map(\.event))
     #expect(selected.map(\.note) == expected.map(\.note))
@@ -44,30 +45,31 @@ import Testing
     #expect(selected.contains { $0.note != nil } == (names != ["d"] && !names.isEmpty))
   }
 
-  /// Each event takes a block.
+  /// Each event fills a block.
   @Test(arguments: [-1, 0, 1]) func manyBlocksAreLeftToTheReader(more: Int) throws {
     var maker = EventMaker(seed: 6)
     maker.partitions = ["a"]
     maker.keysPerPartition = 100
     let count = LogLimits.selectedBlocks + more
     let log = try log(&maker, [count], textLength: LogLimits.blockTarget)
-    #expect((log.selectedEvents(ofPlace: 1, in: [Partition("tenant=a")]) == nil) == (more > 0))
+    #expect((log.selectedEvents(ofFileAt: .first, in: [Partition("tenant=a")]) == nil) == (more > 0))
   }
 
   @Test func journalsAndPlacesWithoutAFileAreLeftToTheReader() throws {
     var maker = EventMaker(seed: 7)
     let log = try log(&maker, [10])
-    #expect(log.selectedEvents(ofPlace: 2, in: [Partition("tenant=a")]) == nil)
-    #expect(log.selectedEvents(ofPlace: 3, in: [Partition("tenant=a")]) == nil)
+    let journal = log.manifest.start.position
+    #expect(log.selectedEvents(ofFileAt: journal, in: [Partition("tenant=a")]) == nil)
+    #expect(log.selectedEvents(ofFileAt: Position(2), in: [Partition("tenant=a")]) == nil)
   }
 
-  /// Whatever bit is wrong: nothing is made, or what a reader gives.
+  /// For every wrong bit, the result is nil or equals the reader's.
   @Test func whatIsDamagedIsLeftToTheReader() throws {
     var maker = EventMaker(seed: 8)
     let log = try log(&maker, [30, 30])
     let partitions: Set = [Partition("tenant=a"), Partition("tenant=b")]
     let expected = try all(log, partitions)
-    let path = LogFileName.segment(1, in: "/log")
+    let path = LogFileName.segment(1).path(in: "/log")
     let bytes = try #require(disk.contents(path))
     var left = 0
     for index in stride(from: 0, to: bytes.count, by: 3) {
@@ -78,7 +80,7 @@ import Testing
         try Log.open(in: "/log", id: testLog, fileSystem: disk, options: .init(mode: .readOnly))
       }
       guard case .success(let log) = opened,
-        let selected = log.selectedEvents(ofPlace: 1, in: partitions)?.take()
+        let selected = log.selectedEvents(ofFileAt: .first, in: partitions)?.take()
       else {
         left += 1
         continue

@@ -4,9 +4,9 @@ import StemmaSimulation
 import Synchronization
 import Testing
 
-/// Writers that wait for one another.
+/// Writers that wait for each other.
 @Suite struct WriterLockTests {
-  /// Which of the waiters got a free lock was left to chance, and those that had just come asked for it most often.
+  /// A free lock must not go to a waiter at random.
   @Test func theLockGoesToTheFirstInTheQueue() throws {
     let path = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString).path
     let system = ObservedFileSystem()
@@ -41,24 +41,24 @@ import Testing
     let asked = disk.operations[before...]
     let patient = asked.prefix { !$0.hasPrefix("flock") }.count { $0.hasPrefix("fcntl") }
     #expect(patient > 1)
-    // It is killed.
+    // The stopped process is killed.
     stopped.close()
     before = disk.operations.count
     try WriterLock("/lock", fileSystem: disk, wait: 40).release()
     #expect(disk.operations[before...].count { $0.hasPrefix("fcntl") } == 1)
-    // A writer that does not wait does not look at the queue.
+    // A writer that does not wait ignores the queue.
     before = disk.operations.count
     try WriterLock("/lock", fileSystem: disk, wait: 0).release()
     #expect(disk.operations[before...].count { $0.hasPrefix("fcntl") } == 0)
   }
 }
 
-/// Real files that record the order in which their locks were waited for, and taken.
+/// Real files that record the order in which their locks were requested and acquired.
 private final class ObservedFileSystem: FileSystem {
   struct Orders {
     var queued: [ObjectIdentifier] = []
     var served: [ObjectIdentifier] = []
-    /// Kept, so that each has an identifier of its own.
+    /// Kept alive, so that each has a unique identifier.
     var files: [any File] = []
   }
 

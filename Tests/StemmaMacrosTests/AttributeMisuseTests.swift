@@ -1,6 +1,6 @@
 import Testing
 
-/// What an attribute says that would otherwise be passed over.
+/// Arguments of attributes that would otherwise be ignored.
 @Suite("Misuses of attributes")
 struct AttributeMisuseTests {
   @Test(
@@ -261,7 +261,7 @@ struct AttributeMisuseTests {
         let id: Int
         @HasMany("bookId") var pages: Related<Page>
       }
-      """, "@HasMany stands in a struct whose @Table does not stand inside of #if", line: 8, column: 3)
+      """, "@HasMany belongs in a struct whose @Table is not inside of #if", line: 8, column: 3)
   }
 
   @Test("two attributes for one column")
@@ -327,8 +327,8 @@ struct AttributeMisuseTests {
         \(head)
           @\(name) \(member)
         \(tail)
-        """, "@\(name) stands on \(place); leave it out here", line: head.count { $0 == "\n" } + 2, column: 3,
-        fix: "leave out @\(name)",
+        """, "@\(name) belongs on \(place); leave it out here", line: head.count { $0 == "\n" } + 2,
+        column: 3, fix: "leave out @\(name)",
         fixed: """
           \(head)
             \(member)
@@ -343,7 +343,7 @@ struct AttributeMisuseTests {
       inBook: """
         @Index("year") @Selection struct Print { var year: Int }
         var print: Print
-        """, "@Index stands on the struct with @Table, or on a property of it; leave it out here", line: 1,
+        """, "@Index belongs on the struct with @Table, or on a property of it; leave it out here", line: 1,
       column: 1, fix: "leave out @Index",
       fixed: """
         @Selection struct Print { var year: Int }

@@ -1,6 +1,6 @@
 import Testing
 
-/// What `@Table` refuses of keys and columns.
+/// Keys and columns that `@Table` refuses.
 @Suite("Misuses of columns")
 struct ColumnMisuseTests {
   @Test("no primary key, all on one line")
@@ -352,7 +352,7 @@ struct ColumnMisuseTests {
     expectMisuse(
       """
       @Table struct Book {
-        /// What it is known by.
+        /// The identifier.
         public \(property)
       }
       """,
@@ -360,7 +360,7 @@ struct ColumnMisuseTests {
       line: 1, column: 15, fix: "mark `ID`",
       fixed: """
         @Table struct Book {
-          /// What it is known by.
+          /// The identifier.
           @Column(primaryKey: true) public let ID: UUID
         }
         """)
@@ -459,7 +459,7 @@ struct ColumnMisuseTests {
   func selectionClass() {
     expectMisuse(
       "@Selection class Part { var name: String = \"\" }",
-      "@Selection stands on a struct: what is selected is a value", line: 1, column: 1)
+      "@Selection requires a struct: a selection is a value", line: 1, column: 1)
   }
 
   @Test("a time that the node would maintain, stored as something else")

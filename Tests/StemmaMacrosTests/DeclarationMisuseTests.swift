@@ -1,7 +1,7 @@
 import SwiftSyntaxMacrosGenericTestSupport
 import Testing
 
-/// What `@Table` refuses of a declaration as a whole.
+/// Declarations that `@Table` refuses as a whole.
 @Suite("Misuses of declarations")
 struct DeclarationMisuseTests {
   @Test("a generic struct")
@@ -120,7 +120,7 @@ struct DeclarationMisuseTests {
           let id: Int
         }
       }
-      """, "a model cannot stand in a generic type; declare it outside of `Shelf`", line: 2, column: 3)
+      """, "a model cannot be nested in a generic type; declare it outside of `Shelf`", line: 2, column: 3)
   }
 
   @Test("a column that depends on the build")

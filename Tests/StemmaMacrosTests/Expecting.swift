@@ -8,8 +8,8 @@ import Testing
 
 @testable import StemmaMacros
 
-/// `assertMacroExpansion`, with failures that Swift Testing sees. (The variant of
-/// SwiftSyntaxMacrosTestSupport reports to XCTest, and passes here whatever the expansion is.)
+/// `assertMacroExpansion` with failures for Swift Testing. (The variant of
+/// SwiftSyntaxMacrosTestSupport reports to XCTest and passes here with every expansion.)
 func expectExpansion(
   of source: String, as expected: String, diagnostics: [DiagnosticSpec] = [],
   applying fixIts: [String]? = nil, fixed: String? = nil,
@@ -31,8 +31,8 @@ private let macros = [
   "Index": MacroSpec(type: MarkerMacro.self),
 ]
 
-/// Expects one misuse: what is said, where, and what the fix makes of the source: something that nothing is said of. Not what
-/// is written in spite of it.
+/// Expects one misuse: its message, its place, and the fixed source, which must have no misuse. The
+/// expansion is not checked.
 func expectMisuse(
   _ source: String, _ message: String, line: Int, column: Int, severity: DiagnosticSeverity = .error,
   fix: String? = nil, fixed: String? = nil, _ location: Testing.SourceLocation = #_sourceLocation
@@ -50,8 +50,8 @@ func expectMisuse(
   #expect(rest.isEmpty, "the fix is refused: \(rest)", sourceLocation: location)
 }
 
-/// Expects one misuse among the members of a model `Book`, behind its `id`; `line` and `column` are counted in them, and `fixed`
-/// is what the fix makes of them.
+/// Expects one misuse among the members of a model `Book`, after its `id`. `line`, `column` and
+/// `fixed` refer to the members.
 func expectMisuse(
   inBook members: String, _ message: String, line: Int, column: Int,
   severity: DiagnosticSeverity = .error, fix: String? = nil, fixed: String? = nil,
@@ -68,19 +68,19 @@ private func book(_ members: String) -> String {
   return "@Table struct Book {\n  let id: Int\n\(indented)\n}"
 }
 
-/// Expects that nothing is said of a source.
+/// Expects a source without messages.
 func expectNone(_ source: String, _ location: Testing.SourceLocation = #_sourceLocation) {
   let messages = expand(source).messages
   #expect(messages.isEmpty, "\(messages)", sourceLocation: location)
 }
 
-/// With something in each place that a fix leaves to be filled in.
+/// The source with values in all placeholders of a fix.
 private func filled(_ source: String) -> String {
   source.replacing("<#name#>", with: "name").replacing("<#Type#>", with: "Int")
     .replacing("<#value#>", with: "true")
 }
 
-/// What the macros make of a source, and say of it.
+/// The expansion of a source by the macros, and their messages.
 private func expand(_ source: String) -> (expansion: String, messages: [String]) {
   let file = Parser.parse(source: source)
   let context = BasicMacroExpansionContext(sourceFiles: [

@@ -1,6 +1,6 @@
 import Testing
 
-/// What groups of columns and keys cannot hold.
+/// Members that groups of columns and keys cannot have.
 @Suite("Misuses of groups and key types")
 struct GroupMisuseTests {
   @Test("a relationship in a group")
@@ -14,8 +14,8 @@ struct GroupMisuseTests {
         }
         var print: Print
         """,
-      "@BelongsTo stands in the struct with @Table itself, beside its reference fields; a group of columns and other types "
-        + "have no relationships",
+      "@BelongsTo belongs in the struct with @Table itself, beside its reference fields; "
+        + "a group of columns and other types have no relationships",
       line: 4, column: 3)
   }
 
@@ -28,12 +28,12 @@ struct GroupMisuseTests {
         @HasMany("bookId") var pages: Related<Page>
       }
       """,
-      "@HasMany stands in the struct with @Table itself, beside its reference fields; a group of columns and other types "
-        + "have no relationships",
+      "@HasMany belongs in the struct with @Table itself, beside its reference fields; "
+        + "a group of columns and other types have no relationships",
       line: 3, column: 3)
   }
 
-  /// What was advised is refused there.
+  /// The advice must be valid inside of a group.
   @Test("related records in a group", arguments: ["", "@Table "])
   func relatedInGroup(_ table: String) {
     let message =
@@ -153,7 +153,7 @@ struct GroupMisuseTests {
         """)
   }
 
-  @Test("a part of a group that may yet be told to be Hashable, as a key", arguments: ["Int!", "Int??"])
+  @Test("an implicitly unwrapped or doubly optional part of a group", arguments: ["Int!", "Int??"])
   func optionalPartOfAGroup(_ type: String) {
     expectMisuse(
       inBook: """
@@ -172,7 +172,7 @@ struct GroupMisuseTests {
         """)
   }
 
-  @Test("what stands in no table is no key")
+  @Test("a selection outside of tables is no key")
   func optionalPartOfASelection() {
     expectMisuse(
       """
@@ -378,7 +378,7 @@ struct GroupMisuseTests {
         var print: Print
         @BelongsTo("shopId") var shop: Shop?
         """,
-      "`shopId` stands in the group `print`; a reference field is a property of Book itself, or a part of its key",
+      "`shopId` belongs to the group `print`; a reference field is a property of Book itself, or a part of its key",
       line: 5, column: 1)
   }
 
@@ -392,7 +392,7 @@ struct GroupMisuseTests {
         var print: Print
         @HasMany("firstId") var copies: Related<Book>
         """,
-      "`firstId` stands in the group `print`; a reference field is a property of Book itself, or a part of its key",
+      "`firstId` belongs to the group `print`; a reference field is a property of Book itself, or a part of its key",
       line: 5, column: 1)
   }
 

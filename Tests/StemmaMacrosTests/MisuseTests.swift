@@ -1,7 +1,7 @@
 import SwiftSyntaxMacrosGenericTestSupport
 import Testing
 
-/// What `@Table` refuses, where it says so, and what its advice makes of the source.
+/// Misuses that `@Table` refuses, their places, and the source after the advised fix.
 @Suite("Misuses of macros")
 struct MisuseTests {
   @Test("no primary key")
@@ -28,14 +28,14 @@ struct MisuseTests {
     expectMisuse(
       """
       @Table public struct Book {
-        /// What is on the cover.
+        /// The title on the cover.
         public var title: String
       }
       """, message, line: 1, column: 22, fix: "add `public let id: UUID`",
       fixed: """
         @Table public struct Book {
           public let id: UUID
-          /// What is on the cover.
+          /// The title on the cover.
           public var title: String
         }
         """)
@@ -63,7 +63,7 @@ struct MisuseTests {
           @Column(primaryKey: true) let ID: UUID
         }
         """)
-    // There would be two of the name.
+    // The fix would create a second name.
     expectMisuse(
       """
       @Table struct Book {
@@ -121,7 +121,7 @@ struct MisuseTests {
       @Table class Book {
         let id: Int
       }
-      """, "@Table stands on a struct: a record is a value", line: 1, column: 1, fix: "make it a struct",
+      """, "@Table requires a struct: a record is a value", line: 1, column: 1, fix: "make it a struct",
       fixed: """
         @Table struct Book {
           let id: Int
@@ -131,7 +131,7 @@ struct MisuseTests {
 
   @Test("a final class, an actor, and an enum")
   func notStructs() {
-    let message = "@Table stands on a struct: a record is a value"
+    let message = "@Table requires a struct: a record is a value"
     expectMisuse(
       """
       @Table public final class Book {
@@ -194,11 +194,11 @@ struct MisuseTests {
         """)
   }
 
-  @Test("a type that cannot be told")
+  @Test("a type that cannot be determined")
   func untyped() {
     expectMisuse(
-      inBook: "var limit = Int.max", "write the type of `limit`: it cannot be told from its value", line: 1,
-      column: 5,
+      inBook: "var limit = Int.max", "write the type of `limit`: it cannot be determined from its value",
+      line: 1, column: 5,
       fix: "write a type",
       fixed: "var limit: <#Type#> = Int.max")
   }

@@ -118,7 +118,7 @@ struct NameMisuseTests {
         @HasMany("bookId") var pages: Related<Page>
         @HasOne("firstId") var Pages: Page?
         """,
-      "the relationships `Pages` and `pages` have one name, but for case; call one of them otherwise",
+      "the relationships `Pages` and `pages` differ only in case; call one of them otherwise",
       line: 2, column: 24)
   }
 

@@ -1,6 +1,6 @@
 import Testing
 
-/// What `@Table` refuses of relationships.
+/// Relationships that `@Table` refuses.
 @Suite("Misuses of relationships")
 struct ReferenceMisuseTests {
   @Test("fewer reference fields than the key has parts")
@@ -16,7 +16,7 @@ struct ReferenceMisuseTests {
         @HasMany("teamA") var members: Related<Member>
       }
       """,
-      "the key of Team has 2 parts, `a`, `b`, and 1 reference field of Member cannot stand for it; name one for each, in this order",
+      "the key of Team has 2 parts, `a`, `b`, but the relationship has 1 reference field of Member; name one for each, in this order",
       line: 7, column: 3)
   }
 
@@ -29,7 +29,7 @@ struct ReferenceMisuseTests {
         @HasOne("a", "b") var coach: Member?
       }
       """,
-      "the key of Team has 1 part, `id`, and 2 reference fields of Member cannot stand for it; name one for each, in this order",
+      "the key of Team has 1 part, `id`, but the relationship has 2 reference fields of Member; name one for each, in this order",
       line: 3, column: 3)
   }
 
@@ -125,7 +125,7 @@ struct ReferenceMisuseTests {
         var shopId: Int?
         @BelongsTo("teamId", "shopId") var team: Team?
         """)
-    // It would be named twice.
+    // The fix would name the field twice.
     expectMisuse(
       inBook: """
         var teamId: Int?
@@ -235,7 +235,7 @@ struct ReferenceMisuseTests {
     "a relationship to one record with another container for its type",
     arguments: ["[Team]?", "Array<Team>", "Related<Team>", "List<Team>?", "Team??", "Team!"])
   func oneOfContainers(_ type: String) {
-    // What the fields say is what the fix writes.
+    // The fix follows the types of the fields.
     for (field, one) in [("Int", "Team"), ("Int?", "Team?")] {
       expectMisuse(
         inBook: """

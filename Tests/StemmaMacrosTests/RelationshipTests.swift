@@ -1,6 +1,6 @@
 import Testing
 
-/// What each kind of relationship becomes, and the members that go with it.
+/// The expansion of each kind of relationship, and the generated members.
 @Suite("Relationship macros")
 struct RelationshipExpansionTests {
   @Test("one, many, and many through a join model, with key paths and a rule for deletion")
@@ -112,7 +112,6 @@ struct RelationshipExpansionTests {
         """)
   }
 
-  /// With ticks, such a name was no column for what names it, and setters and strings had ticks in them.
   @Test("words of the language have ticks in code only, and names in strings and setters have none")
   func words() {
     expectExpansion(

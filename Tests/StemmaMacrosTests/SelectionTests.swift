@@ -136,14 +136,15 @@ struct SelectionTests {
   @Test("the harness notices a fix that is refused itself")
   func fixHarness() {
     withKnownIssue {
-      // A constant with a value whose type cannot be told has two misuses, and the second is said of what mends the first.
+      // A constant whose type cannot be inferred has two misuses. The fix of the first one reveals
+      // the second.
       expectMisuse(
         """
         @Table struct Reminder {
           let id: Int
           let limit = Int.max
         }
-        """, "write the type of `limit`: it cannot be told from its value", line: 3, column: 7,
+        """, "write the type of `limit`: it cannot be determined from its value", line: 3, column: 7,
         fix: "write a type",
         fixed: """
           @Table struct Reminder {

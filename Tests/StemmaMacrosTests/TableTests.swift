@@ -555,8 +555,8 @@ struct TableTests {
         """)
   }
 
-  /// `Self` was the draft, where its initialiser had the default value, and parameters of a public initialiser cannot have one
-  /// that names what is not public.
+  /// In the generated draft, `Self` would mean the draft. Default arguments of a public initializer
+  /// must not use internal names.
   @Test("types and default values that say `Self` name the model, and those of a public model are its own")
   func selves() {
     expectExpansion(

@@ -4,7 +4,7 @@ import StemmaSchema
 import StemmaSimulation
 import Testing
 
-/// Fields with a default that events do not name.
+/// Fields with a default that events do not contain.
 @Suite struct DefaultTests {
   private static func rules(_ policy: String = "AUTOMERGE") throws -> MergeRules {
     let schema = try SDL.read(
@@ -47,7 +47,7 @@ import Testing
     #expect(try shown(record, rules) == ["HIGH", "3"])
   }
 
-  /// Null is a value of an optional field; a required one cannot show it.
+  /// Null is a value of an optional field. A required field shows its default instead.
   @Test func aNullThatAnEventNamesIsShownWhereTheFieldMayBeNull() throws {
     let rules = try Self.rules()
     var created = Record()
@@ -57,12 +57,12 @@ import Testing
     let create = updated.add(1, .create, ["level": .string("LOW"), "quantity": .int(5)])
     let update = updated.add(1, .update, ["level": .null, "quantity": .null], seen: [create])
     #expect(try shown(updated, rules) == ["HIGH", "null"])
-    // A create writes every field, also those of which its writer did not know.
+    // A create writes every field, including fields unknown to its writer.
     updated.add(1, .create, seen: [update])
     #expect(try shown(updated, rules) == ["HIGH", "3"])
   }
 
-  /// Of the whole record under OPTIMISTIC, too.
+  /// This also holds for whole records under OPTIMISTIC.
   @Test func anUpdateOfAnOlderSchemaLeavesTheDefault() throws {
     let rules = try Self.rules("OPTIMISTIC")
     var record = Record()
@@ -80,22 +80,5 @@ import Testing
     record.add(2, .create, ["level": .string("HIGH")])
     #expect(try record.state(rules).conflictTexts(rules) == ["quantity: 3, 5"])
     #expect(try shown(record, rules) == ["HIGH", "3"])
-  }
-
-  /// The remains of an event assign what the event assigned, and no default.
-  @Test func theRemainsOfAnEventHaveNoDefault() throws {
-    let rules = try Self.rules()
-    var record = Record()
-    record.add(1, .create, ["a": .string("x")])
-    #expect(
-      try record.state(rules).remains(of: { _ in true }, rules).map(\.assignments) == [
-        [Assignment("a", .string("x"))]
-      ])
-    var named = Record()
-    named.add(1, .create, ["quantity": .null])
-    #expect(
-      try named.state(rules).remains(of: { _ in true }, rules).map(\.assignments) == [
-        [Assignment("quantity", .null)]
-      ])
   }
 }

@@ -1,6 +1,7 @@
 import StemmaEvents
 
-/// The graph of a history without its contents: of each event the stream, and the events that it has seen.
+/// The graph of a history without contents: for each event its stream, and the events that it has
+/// seen.
 struct EventGraph: Hashable {
   var origins: [Int]
   var contexts: [Set<Int>]
@@ -15,12 +16,13 @@ struct EventGraph: Hashable {
     contexts = events.map { event in Set(events.indices.filter { event.context.covers(events[$0].dot) }) }
   }
 
-  /// What has to be delivered before an event: its context, and its stream up to it.
+  /// The events that must be delivered before an event: its context, and the earlier part of its
+  /// stream.
   func past(_ index: Int) -> Set<Int> {
     contexts[index].union((0..<index).filter { origins[$0] == origins[index] })
   }
 
-  /// The least of all descriptions over all orders of the events: rows of (stream, seen…).
+  /// The least description over all orders of the events: rows of (stream, seen…).
   var canonical: [[Int]] {
     Self.orders(Array(origins.indices)).map(described).min { a, b in
       a.lexicographicallyPrecedes(b) { $0.lexicographicallyPrecedes($1) }
@@ -28,7 +30,7 @@ struct EventGraph: Hashable {
   }
 
   private func described(_ order: [Int]) -> [[Int]] {
-    // The stream as the places of its events, those before the event in it first.
+    // First the places of earlier events in the stream, then those of the context.
     order.map { event in
       let place = { (other: Int) in order.firstIndex(of: other) ?? -1 }
       let stream = origins.indices.filter { origins[$0] == origins[event] }
@@ -41,7 +43,7 @@ struct EventGraph: Hashable {
     return elements.flatMap { first in orders(elements.filter { $0 != first }).map { [first] + $0 } }
   }
 
-  /// The canonical form of every graph whose contexts a node can have read.
+  /// The canonical form of every graph with contexts that a node can have read.
   static func all(events: Int) -> Set<[[Int]]> {
     var graphs = [EventGraph(origins: [], contexts: [])]
     for count in 0..<events {

@@ -1,7 +1,7 @@
 import StemmaSimulation
 import Testing
 
-/// The quick part of the laws; `simulate laws` has the exhaustive one.
+/// The quick part of the laws; `simulate laws` runs the exhaustive part.
 @Suite struct MergeLawTests {
   @Test(arguments: [LawModel.perField, LawModel.perRecord].indices)
   func lawsHoldOnEverySmallHistory(numbering: Int) {
@@ -24,7 +24,8 @@ import Testing
     }
   }
 
-  /// Events may come with a version at or below that of an event in their context: they have not seen that one.
+  /// An event's version may be at or below that of an event in its context. It has still seen that
+  /// event.
   @Test func lawsHoldWithVersionsThatAreTooLow() {
     for (seed, policies) in [(UInt64(22), LawModel.perField), (23, LawModel.perRecord)] {
       var laws = MergeLaws(
@@ -34,8 +35,8 @@ import Testing
     }
   }
 
-  /// Against an enumeration that leaves nothing out: all lists of three events, told apart by what they are
-  /// under each renaming. None is missed, and of 28 visits none is made twice.
+  /// Compared with a complete enumeration of all lists of three events, distinguished up to
+  /// renaming. Each of the 28 graphs is visited exactly once.
   @Test func everyGraphIsVisited() {
     for (events, graphs) in [(2, 4), (3, 28)] {
       var visited: [[[Int]]] = []
@@ -58,7 +59,7 @@ import Testing
     #expect(sum == whole.counts.histories)
   }
 
-  /// The test of the tests: a merge with this mistake is found out, and the same one without is not.
+  /// Tests the test: a merge with this mistake is detected.
   @Test(arguments: PlantedBug.allCases) func plantedBugIsFound(bug: PlantedBug) {
     var found = 0
     for policies in [LawModel.perField, LawModel.perRecord] {

@@ -6,8 +6,8 @@ import Testing
 
 /// The rules of the merge, each with the history that refutes the simpler rule.
 @Suite struct MergeRuleTests {
-  /// With "the last write wins by clock", the update of a machine that runs a year ahead would beat all later
-  /// ones.
+  /// With "the last write by clock wins", an update from a machine that runs a year ahead would
+  /// beat all later ones.
   @Test func longerHistoryBeatsAFastClock() throws {
     var record = Record()
     let create = record.add(1, .create, ["a": .string("draft")])
@@ -17,11 +17,11 @@ import Testing
     let state = try record.state()
     #expect(state.text("a", automerge) == "final")
     #expect(state.conflictTexts(automerge) == ["a: final, from the future"])
-    // LATEST is the policy for those who trust their clocks.
+    // LATEST is the policy for users who trust their clocks.
     #expect(try record.state(latest).text("a", latest) == "from the future")
   }
 
-  /// Superseding by version would drop the short branch here, without anybody having seen it.
+  /// Superseding by version would discard the short branch here, although no writer had seen it.
   @Test func shorterBranchIsNoLoser() throws {
     var record = Record()
     let create = record.add(1, .create)
@@ -61,8 +61,8 @@ import Testing
     #expect(try record.state().conflicts(automerge).count == 1)
   }
 
-  /// ⚑ If the create wrote only the fields that its writer knows, the unknown field of the record that was
-  /// deleted would come back to life in the new one.
+  /// If the create wrote only the fields that its writer knows, the deleted record's unknown field
+  /// would reappear in the new one.
   @Test func createWritesFieldsItsWriterDoesNotKnow() throws {
     var record = Record()
     let create = record.add(1, .create, ["a": .string("x"), "unknown": .int(7)])
@@ -74,7 +74,7 @@ import Testing
     #expect(state.knownFields(automerge) == ["b"])
   }
 
-  /// A create that nobody has seen writes null to what the other one sets: both are there to choose from.
+  /// A concurrent create writes null to fields that the other one sets. Both values are candidates.
   @Test func concurrentCreatesAreInConflictInEveryFieldThatDiffers() throws {
     var record = Record()
     record.add(1, .create, ["a": .string("x"), "unknown": .int(1)])
@@ -82,7 +82,7 @@ import Testing
     #expect(try record.state().conflictTexts(automerge) == ["b: y, null", "unknown: null, 1"])
   }
 
-  /// ⚑ The update was made by someone who looked at a record in conflict, and changed another field of it.
+  /// The update's writer saw a record in conflict and changed another field of it.
   @Test func ordinaryUpdateDoesNotBuryADeletion() throws {
     var record = Record()
     let create = record.add(1, .create, ["a": .string("x")])
@@ -93,7 +93,7 @@ import Testing
     #expect(state.exists(automerge))
     #expect(state.conflictTexts(automerge) == ["exists: kept, deleted"])
 
-    // Linking it, or resolving a field, does not decide either.
+    // Linking it, or resolving a field, does not decide it either.
     let link = record.add(3, .link, ["r1": .string("p"), "r2": .string("q")], seen: [later])
     let field = record.add(3, .resolve, ["a": .string("x")], seen: [link])
     state = try record.state()
@@ -128,7 +128,7 @@ import Testing
       #expect(state.existenceIsInConflict)
       #expect(state.conflictTexts(rules) == [exists ? "exists: kept, deleted" : "exists: deleted, kept"])
     }
-    // Here the deletion is as long a history, and later.
+    // Here the deletion has an equally long history, and is later.
     var even = Record()
     let start = even.add(1, .create)
     even.add(1, .update, ["a": .string("1")], seen: [start])
@@ -169,7 +169,7 @@ import Testing
     #expect(state.conflicts(automerge).isEmpty)
   }
 
-  /// ⚑ Merged field by field, the reference would point to (p, 2): a record that nobody ever linked.
+  /// Merged field by field, the reference would point to (p, 2), a record that no writer linked.
   @Test func referenceFieldsAreOneRegister() throws {
     var record = Record()
     let create = record.add(1, .create)
@@ -181,7 +181,8 @@ import Testing
     #expect(state.conflicts(automerge)[0].fields == ["r1", "r2"])
   }
 
-  /// An unlink and a link elsewhere are two choices, also where a field of the reference is untouched by one.
+  /// An unlink and a link elsewhere are two candidates, even if one of them does not change a field
+  /// of the reference.
   @Test func halfAReferenceWritesAllOfIt() throws {
     var record = Record()
     let create = record.add(1, .create, ["r1": .string("p"), "r2": .string("1")])
@@ -196,7 +197,7 @@ import Testing
         == [Assignment("r1", .string("p")), Assignment("r2", .string("2"))])
   }
 
-  /// ⚑ As plain fields they would be in conflict after every concurrent change of any two fields.
+  /// As plain fields they would be in conflict after every two concurrent changes.
   @Test func timesOfARecordAreNeverAConflict() throws {
     var record = Record()
     let create = record.add(
@@ -211,7 +212,7 @@ import Testing
       2, .update,
       ["b": .string("y"), "createdAt": created, "updatedAt": .string("2024-06-01T12:30:00+02:00")],
       seen: [create])
-    // A second create; its text is lower, its time is higher.
+    // A second create: its text sorts lower, its time is later.
     record.add(3, .create, ["a": .string("x"), "createdAt": .string("2024-01-01T00:00:00Z")])
     for rules in [automerge, optimistic] {
       let state = try record.state(rules)
@@ -221,7 +222,7 @@ import Testing
     }
   }
 
-  /// ⚑ Per field, the two changes would merge silently into a row that none of the two writers has seen.
+  /// Per field, the two changes would merge silently into a row that neither writer has seen.
   @Test func optimisticRecordIsOneRegister() throws {
     var record = Record()
     let create = record.add(1, .create, ["a": .string("x"), "b": .string("x")])
@@ -232,7 +233,8 @@ import Testing
     #expect(try record.state().conflicts(automerge).map(\.differing) == [["a"], ["b"]])
   }
 
-  /// ⚑ Each event of an optimistic record has all fields, those too that its writer's schema does not know.
+  /// Each event of an optimistic record contains all fields, including those unknown to its
+  /// writer's schema.
   @Test func optimisticEventRecordsAllFields() throws {
     var record = Record()
     record.add(1, .create, ["a": .string("x"), "b": .string("y"), "unknown": .int(1)])
@@ -246,8 +248,8 @@ import Testing
     #expect(try record.state(optimistic).completed([], optimistic) == [])
   }
 
-  /// ⚑ Two processes of one node read version 1; with contexts that imply one's own stream the second would
-  /// overwrite the first without having seen it.
+  /// Two processes of one node read version 1. If contexts implied the writer's own stream, the
+  /// second would overwrite the first without having seen it.
   @Test func twoWritersOnOneNodeAreConcurrent() throws {
     var record = Record()
     let create = record.add(1, .create)
@@ -256,7 +258,7 @@ import Testing
     #expect(try record.state().conflictTexts(automerge) == ["a: y, x"])
   }
 
-  /// ⚑ A copy that was loaded before a sync and saved after it does not overwrite what the sync brought.
+  /// A copy that was loaded before a sync and saved after it does not overwrite the synced values.
   @Test func contextIsThatOfTheValueRead() throws {
     var record = Record()
     let create = record.add(1, .create, ["a": .string("x")])
@@ -268,8 +270,8 @@ import Testing
     #expect(try record.state().conflictTexts(automerge) == ["a: saved, synced"])
   }
 
-  /// ⚑ Two nodes that resolve each other's resolutions would go on for ever: candidates tell what they are, so that a
-  /// resolver need not be asked about these.
+  /// Two nodes could resolve each other's resolutions forever. Candidates show that they are
+  /// resolutions, so a resolver can skip them.
   @Test func decisionsThatDifferAreAConflictWhoseCandidatesAreDecisions() throws {
     var record = Record()
     func candidates() throws -> [[StemmaEvents.Operation]] {
@@ -315,7 +317,7 @@ import Testing
         let heads = state.heads
         let event = Event(
           partition: Partition("Law"), model: "Law", key: Key(.string("k")), operation: resolution.operation,
-          assignments: resolution.assignments, dot: Dot(Origin(9), Sequence(UInt64(turn) + 1)),
+          assignments: resolution.assignments, dot: EventID(Origin(9), Sequence(UInt64(turn) + 1)),
           context: heads.context, version: heads.version, timestamp: heads.latest.tick,
           commit: CommitID(Origin(9), 1))
         #expect(try state.apply(event, rules))
@@ -325,7 +327,7 @@ import Testing
     }
   }
 
-  /// What a model means that the schema does not know: every field by itself, nothing lost.
+  /// A model that the schema does not know merges field by field, and nothing is lost.
   @Test func recordOfAnUnknownModelIsKept() throws {
     let rules = MergeRules(nil)
     var record = Record()

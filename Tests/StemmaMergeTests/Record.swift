@@ -3,12 +3,12 @@ import StemmaMerge
 import StemmaSchema
 import StemmaSimulation
 
-/// Writes the events of one record, so that a test reads as what several people did.
+/// Writes the events of one record, so that a test reads like the actions of several users.
 struct Record {
   private(set) var events: [Event] = []
   private var sequences: [UInt64: UInt64] = [:]
 
-  /// An event that has seen those of `seen` and all that they have seen.
+  /// An event that has seen the events of `seen` and everything that they have seen.
   @discardableResult
   mutating func add(
     _ origin: UInt64, _ operation: Operation, _ fields: KeyValuePairs<String, Value> = [:],
@@ -27,7 +27,7 @@ struct Record {
     let event = Event(
       partition: Partition("Law"), model: "Law", key: Key(.string("k")), operation: operation,
       assignments: fields.map { Assignment($0.key, $0.value) }.sorted { $0.field.hasBytes(before: $1.field) },
-      dot: Dot(Origin(origin), Sequence(sequence)), context: context, version: version.next,
+      dot: EventID(Origin(origin), Sequence(sequence)), context: context, version: version.next,
       timestamp: Timestamp(milliseconds: milliseconds ?? 1_700_000_000_000 + UInt64(events.count)),
       commit: CommitID(Origin(origin), sequence))
     events.append(event)
@@ -40,7 +40,8 @@ struct Record {
 }
 
 extension [Event] {
-  /// What a node may have read that has some of these: of each stream a prefix, and the causes of all of it.
+  /// The smallest set that a node can have read and that contains these events: prefixes of
+  /// streams, with all causes.
   func readable(_ isChosen: (Event) -> Bool) -> [Event] {
     var context = Context.empty
     for event in self where isChosen(event) { context.insert(event.dot) }
@@ -58,7 +59,7 @@ let latest = MergeRules(LawModel.model(.latest, .byVersion))
 let optimistic = MergeRules(LawModel.model(.optimistic, .byVersion))
 
 extension RecordState {
-  /// `field: values` of each conflict, the shown one first; `exists` for existence.
+  /// `field: values` of each conflict, the shown value first; `exists` for existence.
   func conflictTexts(_ rules: MergeRules) -> [String] {
     conflicts(rules).map { conflict in
       let candidates = conflict.candidates.map { candidate in

@@ -3,7 +3,7 @@ import StemmaMerge
 import StemmaSimulation
 import Testing
 
-/// What one record's events tell about each other.
+/// Relations between the events of one record.
 @Suite struct RecordHistoryTests {
   private struct Story {
     var record = Record()
@@ -64,7 +64,7 @@ import Testing
     #expect(fate(3, nil) == .shown)
   }
 
-  /// ⚑ An update that was made while a deletion was in conflict does not bury it.
+  /// An update made while a deletion is in conflict does not supersede it.
   @Test func aDeletionInConflictIsSupersededOnlyByADecision() throws {
     var record = Record()
     let create = record.add(1, .create)
@@ -83,7 +83,7 @@ import Testing
     #expect(history.fate(of: 1, field: nil, in: try history.state()) == .superseded(by: resolve.dot))
   }
 
-  /// As of a time a cause may be missing whose clock was ahead.
+  /// A view at a time may lack a cause whose clock was ahead.
   @Test func anEventWithoutItsCauseIsLeftOut() throws {
     let story = Story()
     let history = RecordHistory([story.create, story.join, story.right], automerge)
@@ -117,7 +117,7 @@ import Testing
     #expect(try twins.state().decision(on: "a", automerge).rule == .agree)
   }
 
-  /// For random histories: parents, fates and the siblings of the state tell the same story.
+  /// For random histories, parents and fates agree with the siblings of the state.
   @Test func fatesEqualTheSiblingsOfTheState() throws {
     let seed: UInt64 = 20_260_105
     print("seed \(seed)")

@@ -54,8 +54,8 @@ import Testing
     #expect(state == before)
   }
 
-  /// Here the state has forgotten the version of what the event saw. What it lets in must never be refused
-  /// afterwards, in whatever order the events come then.
+  /// Here the state has forgotten the version of the seen event. An event that it accepts must be
+  /// accepted in every other order, too.
   @Test(arguments: 2...5) func versionInsideTheBoundsFoldsAsItWasApplied(version: UInt64) throws {
     var record = Record()
     let create = record.add(1, .create)
@@ -83,12 +83,12 @@ import Testing
     var third = record.add(1, .update, seen: [create])
     third.version = Version(2)
     var hostile = record.add(2, .update, ["a": .string("x")], seen: [create])
-    hostile.context = Context(Dot(Origin(1), Sequence(2)))
+    hostile.context = Context(EventID(Origin(1), Sequence(2)))
     var state = RecordState()
     for event in [create, third, hostile] { #expect(try state.apply(event, automerge)) }
     #expect(try RecordState.fold([hostile, third, create], automerge) == state)
-    hostile.context = Context(Dot(Origin(1), Sequence(4)))
-    #expect(throws: MergeError.gap(hostile.dot, missing: Dot(Origin(1), Sequence(4)))) {
+    hostile.context = Context(EventID(Origin(1), Sequence(4)))
+    #expect(throws: MergeError.gap(hostile.dot, missing: EventID(Origin(1), Sequence(4)))) {
       try RecordState.fold([create, third, hostile], automerge)
     }
   }
@@ -102,7 +102,7 @@ import Testing
     #expect(try RecordState.fold([create, create], automerge) == RecordState.fold([create], automerge))
   }
 
-  /// In the order of versions the third event of the stream comes before the second.
+  /// In the order of versions, the third event of the stream precedes the second.
   @Test func branchesInsideOneOriginFoldInAnyOrder() throws {
     var record = Record()
     let create = record.add(1, .create)
@@ -116,7 +116,8 @@ import Testing
     #expect(applied.conflictTexts(automerge) == ["a: long, short"])
   }
 
-  /// All events up to a time are closed under causes, but not always whole prefixes of streams.
+  /// All events up to a time are closed under causes, but are not always complete prefixes of
+  /// streams.
   @Test func eventsUpToATimeNeedNotBeAPrefixOfAStream() throws {
     var record = Record()
     let create = record.add(1, .create, at: 1000)
@@ -151,7 +152,7 @@ import Testing
   }
 
   @Test func revisionNamesTheSetOfEvents() throws {
-    // The numbers come from a computation outside of this code.
+    // The numbers come from an independent computation.
     #expect(RecordState().revision == "0-d0bf8e")
     var record = Record()
     let create = record.add(1, .create)

@@ -5,8 +5,8 @@ import StemmaSimulation
 import Testing
 
 @Suite struct RecordStateEncodingTests {
-  /// Every part of the format: two origins, a conflict, an unknown field, a latest timestamp that no sibling
-  /// has.
+  /// Covers every part of the format: two origins, a conflict, an unknown field, and a latest
+  /// timestamp without a sibling.
   private func rich() throws -> RecordState {
     var record = Record()
     let create = record.add(
@@ -51,11 +51,11 @@ import Testing
       return state.value(ofField: field, automerge)
     }
     #expect(restored == state)
-    // Not `b`: its column is a text, the value a number.
+    // Not `b`: its column is text, but the value is a number.
     #expect(asked.map { automerge.fields[$0] } == ["a", "createdAt", "r1", "r2", "updatedAt"])
   }
 
-  /// The layout of the checksum, and that it covers all that a state is made of.
+  /// The layout of the checksum, and its coverage of the complete state.
   @Test func sealedStateIsTheStateThatWasSealedOrRefused() throws {
     let state = try rich()
     let key = Key(.string("k"))
@@ -113,7 +113,8 @@ import Testing
     #expect(try record.state().encoded(automerge, omitsShown: true).count <= 40)
   }
 
-  /// Damaged bytes are refused, or are another state's; they never trap, and what is taken is canonical.
+  /// Corrupt bytes are refused or decode to another state. They never trap, and accepted bytes are
+  /// canonical.
   @Test func everyCutAndEveryFlippedBitIsRefusedOrCanonical() throws {
     for state in [try rich(), try RecordState.fold([Event](), automerge)] {
       let bytes = state.encoded(automerge, omitsShown: false)
@@ -167,7 +168,7 @@ import Testing
   }
 
   @Test func otherFormatIsRefused() {
-    #expect(throws: MergeError.malformedState(offset: 1, .unknownFormat)) {
+    #expect(throws: MergeError.malformed("state", "an unknown format")) {
       try RecordState(decoding: [0x12, 0, 0, 0, 0, 0, 0], automerge)
     }
   }

@@ -3,16 +3,16 @@ import StemmaMerge
 import StemmaSimulation
 import Testing
 
-/// What the writer of each event had read, found by going on from what others had read.
+/// The states that the writers of events had read, computed incrementally from each other.
 @Suite struct SeenStatesTests {
-  /// By the definition: what an event has seen, folded.
+  /// By the definition: the fold of all events that an event has seen.
   private func folded(_ history: RecordHistory, _ index: Int, _ rules: MergeRules) throws(MergeError)
     -> RecordState
   {
     try RecordState.fold(history.events[..<index].filter(history.events[index].hasSeen), rules)
   }
 
-  /// Compares every state, and the first error, with the definition. Gives the number of errors.
+  /// Compares every state, and the first error, with the definition. Returns the number of errors.
   private func check(_ events: [Event], _ rules: MergeRules) throws -> Int {
     let history = RecordHistory(events, rules)
     var states = SeenStates(history)
@@ -28,12 +28,12 @@ import Testing
     return 0
   }
 
-  /// What a writer does who has seen some events, and perhaps is not what it should be.
+  /// An event of a writer that has seen some events. `isOdd`: the writer may be faulty.
   private func event(
     _ step: Int, after events: [Event], _ record: inout Record, origins: Int, isOdd: Bool,
     _ random: inout SplitMix64
   ) -> Event {
-    // Mostly the latest: so there are branches, and not only a bush.
+    // Mostly recent events, so that long branches occur.
     let first = random.chance(80) ? events.count - 4 : 0
     var seen = events.indices.filter { $0 >= first && random.chance(40) }.map { events[$0] }
     if !isOdd {
@@ -46,9 +46,9 @@ import Testing
       1 + UInt64(random.below(origins)), operation, operation == .delete ? [:] : [field: .int(Int64(step))],
       seen: seen)
     guard isOdd else { return event }
-    // A table lost rows: the writer knows of the versions of what it saw alone.
+    // Simulates lost rows: the writer knows only the versions that it saw.
     if random.chance(50) { event.version = (seen.map(\.version).max() ?? .zero).next }
-    // No honest writer has seen an event and not its causes.
+    // No correct writer has seen an event without its causes.
     if random.chance(1) { event.context = seen.reduce(into: Context()) { $0.insert($1.dot) } }
     return event
   }
@@ -71,7 +71,7 @@ import Testing
     #expect(isOdd ? errors > 0 : errors == 0)
   }
 
-  /// Then some of the states that events build on are no longer kept.
+  /// Some of the states that events build on are then no longer cached.
   @Test func moreBranchesThanStatesAreKept() throws {
     var record = Record()
     let create = record.add(1, .create, ["a": .int(0)])
@@ -86,8 +86,7 @@ import Testing
     _ = try check(record.events, automerge)
   }
 
-  /// Of more than 64 branches that were written in turn each event was folded from the beginning: of 20,000 events for
-  /// seconds.
+  /// With more branches than cached states, events must not be folded from the beginning.
   @Test func manyBranchesCostNoMoreMergesThanFew() throws {
     var record = Record()
     let create = record.add(1, .create, ["a": .int(0)])
@@ -103,15 +102,14 @@ import Testing
     #expect(states.merges < 3 * history.events.count)
   }
 
-  /// A record of thousands of events of which one node had not seen one was folded anew for every event after it, for
-  /// seconds.
+  /// An event that only one node has not seen must not cause a complete fold for each later event.
   @Test func costsGrowWithTheEventsAndNotWithTheirSquare() throws {
     var record = Record()
     let create = record.add(1, .create, ["a": .int(0)])
     let aside = record.add(1, .update, ["b": .string("aside")], seen: [create])
     var heads = [create, create]
     for step in 0..<1500 {
-      // Two that join what the other one has done from time to time.
+      // Two branches that merge each other's events from time to time.
       for branch in 0..<2 {
         let seen = step % 10 == 9 ? heads : [heads[branch]]
         heads[branch] = record.add(2 + UInt64(branch), .update, ["a": .int(Int64(step))], seen: seen)

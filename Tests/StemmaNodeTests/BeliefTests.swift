@@ -1,3 +1,4 @@
+import Foundation
 import StemmaEvents
 import StemmaReplication
 import Testing
@@ -5,12 +6,13 @@ import Testing
 @testable import StemmaLog
 @testable import StemmaNode
 
-/// Whose indexes are believed: those of a log that belongs to the user who runs the command.
+/// Trust in segment indexes: a node trusts only indexes of logs that belong to the user who runs
+/// the command.
 @Suite struct BeliefTests {
   private static let schema = "type Book @model { id: ID! title: String }"
 
-  /// The hash of a stream in the index of a sealed file is wrong, and all of its checksums fit. The file is so large that
-  /// it travels as it is.
+  /// The index of a segment contains a wrong event time, but all checksums match. The segment is
+  /// large enough to be transferred as a whole.
   private func bench() throws -> Bench {
     let bench = try Bench(seed: 31)
     let node = try bench.node("source", Self.schema)
@@ -21,10 +23,10 @@ import Testing
     try bench.seal("source")
     let log = try bench.log("source")
     let file = try #require(try log.files().first { $0.kind == .segment })
-    let sealed = try #require(try log.sealedFile(ofPlace: file.place)).contents()
+    let sealed = try #require(try log.sealedFile(at: file.positions.lowerBound)).contents().0
     var footer = sealed.footer
-    footer.partitions[0].streams[0].hash += StreamHash(high: 0, low: 1)
-    let encoded = footer.encoded()
+    footer.blocks[0].highestTimestamp = Timestamp(rawValue: footer.blocks[0].highestTimestamp.rawValue + 1)
+    let encoded = footer.encoded().bytes
     var sizes = sealed.sizes
     sizes.footer = encoded.count
     let blocks = sealed.bytes.dropLast(sealed.sizes.footer + sealed.sizes.filter)
@@ -32,9 +34,14 @@ import Testing
     let lying = try SealedContents(bytes, sizes)
     let opened = try POSIXFileSystem().open(file.path, .write)
     defer { opened.close() }
-    let header = try SegmentHeader(of: opened, path: file.path, log: log.id)
+    let header = try SegmentHeader(of: opened, path: file.path, log: log.id, number: file.number)
     try opened.truncate(to: 0)
     _ = try lying.write(header, to: opened)
+    let folder = bench.path("source/log")
+    for name in ["manifest", "manifest.previous"] {
+      try FileManager.default.removeItem(atPath: folder + "/" + name)
+    }
+    _ = try Log.remakeManifest(in: folder, id: log.id, fileSystem: POSIXFileSystem())
     return bench
   }
 
@@ -50,7 +57,7 @@ import Testing
       ) { _, _ in }
     }
     guard isOwn else {
-      #expect { try clone() } throws: { "\($0)".contains("streams are not what its index says") }
+      #expect { try clone() } throws: { "\($0)".contains("times of events are not what its index says") }
       return
     }
     _ = try clone()
@@ -58,7 +65,7 @@ import Testing
   }
 }
 
-/// Real files, of which somebody is the owner.
+/// Real files with a chosen owner.
 private struct OwnedFileSystem: FileSystem {
   let isOwn: Bool
   private let base = POSIXFileSystem()

@@ -4,10 +4,9 @@ import StemmaLog
 import StemmaNode
 import StemmaReplication
 import StemmaSimulation
-import Synchronization
 import Testing
 
-/// A clock that stands still until a test sets it.
+/// A clock that shows a fixed time until a test sets it.
 final class FixedClock: Clock {
   /// 2023-11-14T22:13:20Z.
   static let start: UInt64 = 1_700_000_000_000
@@ -22,7 +21,7 @@ final class SeededRandom: RandomSource {
   func next() -> UInt64 { generator.withLock { $0.next() } }
 }
 
-/// A folder with nodes whose ids and times are the same in each run; gone when the test ends.
+/// A folder of nodes with reproducible ids and times. It is removed when the test ends.
 final class Bench {
   let folder: String
   let clock = FixedClock()
@@ -64,7 +63,7 @@ final class Bench {
     return try Node.open(at: path(name), options)
   }
 
-  /// Makes a segment of a node's journal, whatever its size.
+  /// Seals a node's journal, whatever its size.
   func seal(_ name: String) throws {
     var options = options
     options.segmentSize = 1
@@ -78,7 +77,7 @@ final class Bench {
       fileSystem: POSIXFileSystem(), options: Log.Options(mode: .readWrite))
   }
 
-  /// Puts events into the log of a node as they are.
+  /// Appends unmodified events to the log of a node.
   func append(_ events: [Event], to name: String) throws {
     let log = try log(name)
     try log.append(events.map { Commit([$0]) })
@@ -96,13 +95,13 @@ final class Bench {
     try copy(other, to: name)
   }
 
-  /// Puts the files of a node back, each in its place, so that no file tells it: a virtual machine that was set
-  /// back.
+  /// Restores the files of a node in place, like a virtual machine that is set back. No file
+  /// reveals it.
   func setBack(_ name: String, to before: [String: Data]) throws {
     for file in try contents(name).keys where before[file] == nil || file.hasPrefix("tables.sqlite") {
       try FileManager.default.removeItem(atPath: path(name + "/" + file))
     }
-    // The tables are a cache; without them the log alone says where the node stands.
+    // The tables are a cache. Without them, only the log determines the state of the node.
     for (file, bytes) in before where !file.hasPrefix("tables.sqlite") {
       let path = path(name + "/" + file)
       guard FileManager.default.fileExists(atPath: path) else {
@@ -116,7 +115,7 @@ final class Bench {
     }
   }
 
-  /// Names and bytes of all files of a node.
+  /// Names and contents of all files of a node.
   func contents(_ name: String) throws -> [String: Data] {
     var files: [String: Data] = [:]
     for file in try FileManager.default.subpathsOfDirectory(atPath: path(name)) {
@@ -135,7 +134,7 @@ func mutation(_ line: String) throws -> Mutation {
 }
 
 extension Node {
-  /// Makes one commit of these lines, and gives its events.
+  /// Makes one commit of these lines and returns its events.
   @discardableResult
   func commit(_ lines: String...) throws -> [String] {
     let mutations = try lines.map(mutation)
@@ -145,7 +144,7 @@ extension Node {
     }.map(text)
   }
 
-  /// The events of one line as they are.
+  /// The unmodified events of one line.
   func rawEvents(_ line: String) throws -> [Event] {
     let mutation = try mutation(line)
     return try write { transaction throws(NodeError) in
@@ -154,7 +153,7 @@ extension Node {
     }
   }
 
-  /// Why a line is refused: the name of the error. Empty if it is not.
+  /// The name of the error that refuses a line, empty if it is accepted.
   func refusal(_ line: String, ifRevision: String? = nil) throws -> String {
     let mutation = try mutation(line)
     do throws(NodeError) {
@@ -220,5 +219,5 @@ extension Node {
   }
 }
 
-/// The name of an enum's case without what it carries.
+/// The name of an enum's case without associated values.
 func caseName(_ value: some Error) -> String { String(String(describing: value).prefix { $0 != "(" }) }

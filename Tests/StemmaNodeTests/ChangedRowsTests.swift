@@ -6,8 +6,8 @@ import StemmaSimulation
 import StemmaTables
 import Testing
 
-/// A byte that changed in the row of a record went into the log with the next event of that record: as part of a context
-/// that names what never was, so that no rebuild, no verification and no clone could read the log ever again.
+/// A changed byte in a row must not reach the log with the record's next event. A context with
+/// events that never existed would make the log unusable for rebuild, verification and clone.
 @Suite struct ChangedRowsTests {
   private static let schema = """
     type Plain @model { id: ID! name: String n: Int f: Float ok: Boolean tags: [String] }
@@ -16,10 +16,10 @@ import Testing
 
   private let bench: Bench
   private let tables: URL
-  /// The tables as they were.
+  /// The intact tables.
   private let bytes: Data
 
-  /// A node "a" with a row and a tombstone of each model, of two origins.
+  /// A node "a" with a row and a tombstone of each model, from two origins.
   init() throws {
     bench = try Bench(seed: 41)
     tables = URL(fileURLWithPath: bench.path("a/tables.sqlite"))
@@ -37,7 +37,7 @@ import Testing
       try nodes[1].commit(#"{"op":"delete","model":"\#(model)","key":"gone"}"#)
     }
     try nodes[0].sync(nodes[1])
-    // Without bytes that are left from before.
+    // Removes remains of earlier contents.
     _ = try nodes[0].rebuild { _, _ in }
     try Tables.open(at: tables.path, schema: nodes[0].schema, mode: .readWrite).checkpoint()
     bytes = try Data(contentsOf: tables)
@@ -50,7 +50,7 @@ import Testing
     try bytes.write(to: tables)
   }
 
-  /// Where the bytes stand that a query gives as hexadecimal digits.
+  /// The range of the bytes that a query returns as hexadecimal digits.
   private func place(of sql: String) throws -> Range<Int> {
     var found: [String] = []
     try bench.open("a").query(sql) { _, row in found += row.map { "\($0)" } }
@@ -67,7 +67,7 @@ import Testing
     return place
   }
 
-  /// The events that a line makes, of which nothing is kept, without what differs from one time to the next.
+  /// The events of a line, rolled back, without the parts that differ between runs.
   private func events(of line: String) throws -> [String] {
     let mutation = try mutation(line)
     var events: [Event] = []
@@ -92,7 +92,7 @@ import Testing
     let name = try place(of: "SELECT hex(name) FROM \(table)")
     let state = try place(of: "SELECT hex(_state) FROM \(table)")
     let tombstone = try place(of: "SELECT hex(state) FROM _stemma_tombstones WHERE model = '\(model)'")
-    // The version stands in front of the state. An event of OPTIMISTIC has all values in it, too.
+    // The version precedes the state. An OPTIMISTIC event also contains all values.
     let isPlain = model == "Plain"
     var ranges = [(update, name.lowerBound..<(isPlain ? state.upperBound : state.lowerBound))]
     if isPlain { ranges.append((create, tombstone.lowerBound - 1..<tombstone.upperBound)) }
@@ -115,7 +115,7 @@ import Testing
     #expect(try Node.verify(at: bench.path("a"), options: Node.OpeningOptions()).damage.isEmpty)
   }
 
-  /// The tables with a changed bit in the context of the row of a `Plain`.
+  /// Changes a bit in the context of a `Plain` row.
   private func spoil() throws {
     let state = try place(of: "SELECT hex(_state) FROM plains")
     var changed = bytes
@@ -160,7 +160,8 @@ import Testing
     try expectWholeLog(events: 10)
   }
 
-  /// The log is damaged too, so that nothing makes the tables anew: who needs nothing of them is made.
+  /// The log is corrupt too, so the tables cannot be rebuilt. Commits that do not need the corrupt
+  /// rows succeed.
   @Test func whatCannotBeMendedIsToldToWhoMeetsIt() throws {
     let journal = URL(fileURLWithPath: bench.path("a/log/00000001.journal"))
     var log = try Data(contentsOf: journal)
@@ -173,7 +174,7 @@ import Testing
     let (update, other) = (
       try mutation(Self.update), try mutation(#"{"op":"create","model":"Plain","key":"hidden"}"#)
     )
-    // Goes on as if nothing were there.
+    // Continues despite the error.
     let hiding = Node.CommitRequest(CommitNote()) { transaction throws(NodeError) in
       do throws(NodeError) { try transaction.perform(update) } catch { transaction.note(error) }
       try transaction.perform(other)
@@ -190,7 +191,7 @@ import Testing
     #expect(try node.fields("Plain", #""hidden""#) == nil)
   }
 
-  /// The page of an index is only read when a commit is in the log: its tables showed it after the next one.
+  /// The corrupt index page is read only after the commit is in the log.
   @Test func aCommitInTheLogIsShownWhateverTheTablesWere() throws {
     let (bench, node) = try spoiledIndex()
     try node.commit(#"{"op":"create","model":"Item","key":"new","fields":{"name":"9"}}"#)
@@ -231,7 +232,7 @@ import Testing
     #expect(report.damage.map(\.remedy) == [.rebuild])
   }
 
-  /// A node "a" with six items, in whose tables an index cannot be read.
+  /// A node "a" with six items and an unreadable index in its tables.
   private func spoiledIndex() throws -> (Bench, Node) {
     let bench = try Bench(seed: 43)
     let tables = URL(fileURLWithPath: bench.path("a/tables.sqlite"))
@@ -256,8 +257,8 @@ import Testing
     #"{"op":"create","model":"Item","fields":{"name":"\#(number)"}}"#
   }
 
-  /// The tables turn out to be damaged when the commits of an import are in the log: it was told to try again, and who
-  /// did had all of it twice.
+  /// The corruption of the tables appears after the import's commits are in the log. An error would
+  /// make the user import everything twice.
   @Test func aSeriesInTheLogStandsWhateverTheTablesAre() throws {
     let (bench, a) = try spoiledIndex()
     defer { withExtendedLifetime(bench) {} }

@@ -15,18 +15,18 @@ import Testing
     func time(_ line: String) throws -> Timestamp { try #require(try node.rawEvents(line).first).timestamp }
     let given = try time(#"{"op":"create","model":"Note","key":"n","ts":\#(Self.wall + 60)}"#)
     #expect(given == Timestamp(milliseconds: (Self.wall + 60) * 1000))
-    // Not above its context: one tick above it.
+    // The given time is not above the event's context, so the event gets one tick above the
+    // context.
     #expect(try time(#"{"op":"update","model":"Note","key":"n","fields":{"text":"1"},"ts":5}"#) == given.tick)
-    // Beyond the tolerance: the node's own clock, which the import above has not moved.
+    // Beyond the tolerance, the event gets the node's clock, which the import above has not moved.
     let own = try time(#"{"op":"create","model":"Note","key":"m","ts":\#(Self.wall + 61)}"#)
     #expect(own.milliseconds == FixedClock.start)
-    // A local event of that record is above its context, and leaves the clock where it was.
+    // A local event of that record is above its context, and does not move the clock.
     #expect(try time(#"{"op":"update","model":"Note","key":"n","fields":{"text":"2"}}"#) == given.tick.tick)
     #expect(try time(#"{"op":"create","model":"Note","key":"p"}"#).milliseconds == FixedClock.start)
   }
 
-  /// A catch-up once observed the times of all events that it applied: an import that another process had made, or
-  /// tables that were rebuilt, then pulled the clock along by up to a minute.
+  /// Applying events to the tables does not move the clock either.
   @Test(arguments: ["reopened", "caught up", "rebuilt"])
   func importedTimesDoNotMoveTheClockOfOneWhoReadsThemLater(_ how: String) throws {
     let bench = try Bench()
@@ -57,8 +57,8 @@ import Testing
   static let hour: UInt64 = 3_600_000
   static let century: UInt64 = 36_525 * 24 * hour
 
-  /// One node's clock goes wrong in the middle of a history: what it wrote after its own events, or after those
-  /// of others, is still the later.
+  /// One node's clock goes wrong in the middle of a history. Events that it writes after its own
+  /// events or others' are still later than those.
   @Test(arguments: [
     FixedClock.start - hour, FixedClock.start - century / 10, 0, FixedClock.start + century, .max,
     FixedClock.start,
@@ -89,7 +89,7 @@ import Testing
     #expect(try a.digestTexts == (try b.digestTexts))
     #expect(try a.conflictTexts == [])
 
-    // Two edits apart: the longer history is shown, whatever the clocks say.
+    // Two concurrent edits: the longer history wins, whatever the clocks show.
     bench.clock.set(wrong)
     _ = try update(a, "wrong")
     bench.clock.set(FixedClock.start)
@@ -121,7 +121,7 @@ import Testing
     #expect(times == [ceiling, ceiling.tick])
     let notices = try bench.open("a", .read).status().notices
     #expect(notices.count == 1 && notices[0].contains("100 years ahead"))
-    // The one whose clock was wrong is told too, and is back at once.
+    // The node with the wrong clock is also notified, and recovers immediately.
     #expect(try b.status().notices.count == 1)
     let own = try #require(try b.rawEvents(#"{"op":"create","model":"Note","key":"own"}"#).first)
     #expect(own.timestamp.milliseconds == ceiling.milliseconds)

@@ -5,7 +5,7 @@ import StemmaNode
 import Synchronization
 import Testing
 
-/// Several commits, each durable by itself, in one transaction of the tables.
+/// Several commits in one transaction of the tables, each durable by itself.
 @Suite struct CommitSeriesTests {
   static let schema = "type Note @model { id: ID! text: String }"
 
@@ -49,7 +49,7 @@ import Testing
       }
     }
     #expect(durable == 1)
-    // Nothing of the second commit is left, and the next one goes on behind the first.
+    // Nothing of the second commit remains, and the next one continues after the first.
     #expect(
       try node.commit(#"{"op":"update","model":"Note","key":{"id":"a"},"fields":{"text":"x"}}"#).count == 1)
     #expect(try node.fields("Note", #"{"id":"a"}"#) == #"{"text":"x"}"#)
@@ -78,7 +78,7 @@ import Testing
     #expect(try bench.open("a", .read).history.count == 2)
   }
 
-  /// Somebody who waits for the lock gets it before a long import is over.
+  /// A waiting writer gets the lock before a long import ends.
   @Test func anImportLetsOthersIn() throws {
     let bench = try Bench()
     let node = try bench.node("a", Self.schema)
@@ -89,20 +89,20 @@ import Testing
     try lines.joined(separator: "\n").write(toFile: path, atomically: true, encoding: .utf8)
     var opening = Node.OpeningOptions(mode: .write)
     opening.wait = 60
-    // Used by the other thread alone until that has ended.
+    // Only the other thread uses it until that thread ends.
     nonisolated(unsafe) let other = try Node.open(at: bench.path("a"), opening)
     let isIn = Atomic(false)
-    var theirs: DoneAhead?
+    var theirs: MadeAhead<Void>?
     var options = Import.Options()
     options.batch = 1
     var work = Import(into: node, options: options)
     var seconds: UInt64 = 0
     work.progress = { _ in
-      // Each commit takes a second, until somebody else was let in.
+      // Each commit takes a second until the other writer has written.
       if !isIn.load(ordering: .acquiring) { seconds += 1 }
       bench.clock.set(FixedClock.start + seconds * 1000)
       if theirs != nil { return }
-      theirs = DoneAhead {
+      theirs = MadeAhead {
         do {
           try other.commit(#"{"op":"create","model":"Note","key":{"id":"theirs"},"fields":{"text":"y"}}"#)
         } catch { Issue.record(error) }
@@ -110,7 +110,7 @@ import Testing
       }
     }
     _ = try work.run(path: path)
-    theirs?.finish()
+    theirs?.take()
     let history = try node.history
     #expect(history.count == 201)
     #expect(history.firstIndex { $0.contains("theirs") } ?? 200 < 200)

@@ -6,12 +6,12 @@ import Testing
 @testable import StemmaLog
 @testable import StemmaNode
 
-/// What comes from a node that is damaged, and has not recorded it yet.
+/// Exchanges with a peer whose corruption is not recorded yet.
 @Suite struct DamagedPeerTests {
   private let bench: Bench
   private let journal: String
 
-  /// A node `source`, of whose journal the last of twenty events cannot be read.
+  /// A node `source` whose journal has twenty events, the last of them unreadable.
   init() throws {
     bench = try Bench(seed: 37)
     journal = bench.path("source/log/00000001.journal")
@@ -31,7 +31,7 @@ import Testing
     try Data(contentsOf: URL(fileURLWithPath: bench.path("source/stemma.json")))
   }
 
-  /// Readers of the log stop where its journal cannot be read, as at its end.
+  /// Log readers stop at a corrupt journal frame as at its end.
   @Test func theDamagedEndOfAJournalIsNotTheEndOfWhatThereIs() throws {
     let before = try mark()
     let cloned = try Node.clone(
@@ -42,7 +42,7 @@ import Testing
       Explanations.text(of: missing).contains("source has lost 1 event of partition Book"), "\(missing)")
     let clone = try bench.open("clone")
     #expect(clone.mark.unfinishedClone != nil)
-    // As of one that has recorded it: what may lack something is left out.
+    // As with recorded corruption, partitions that may lack events are left out.
     #expect(try clone.history.isEmpty)
     let report = try clone.exchange(
       with: RemotePeer(name: "source", address: bench.path("source")), pulls: true, pushes: false,
@@ -51,10 +51,10 @@ import Testing
     #expect(report.notices.contains { $0.contains("was left out: source has lost events of it") })
     #expect(report.missing != nil)
     #expect(try bench.open("clone", .read).mark.unfinishedClone != nil)
-    #expect(try mark() == before, "what is only read may be somebody else's")
+    #expect(try mark() == before, "a node that is only read is not changed")
   }
 
-  /// The digests of the tables, which remember what was lost, are those of a whole node.
+  /// The digests in the tables include the lost events and equal those of an intact node.
   @Test(arguments: [true, false]) func whoReadsADamagedNodeKnowsWhatIsLost(canRecord: Bool) throws {
     let before = try mark()
     let lock =

@@ -4,7 +4,7 @@ import Testing
 
 @testable import StemmaNode
 
-/// What `why` says of each rule that may have decided.
+/// The text of `why` for each rule that can decide.
 @Suite("The words of a decision")
 struct DecisionWordsTests {
   private func candidate(
@@ -12,7 +12,7 @@ struct DecisionWordsTests {
     by: String? = nil
   ) -> ConflictDescription.Candidate {
     ConflictDescription.Candidate(
-      number: number, value: value, dot: Dot(Origin(UInt64(number)), Sequence(UInt64(number))),
+      number: number, value: value, dot: EventID(Origin(UInt64(number)), Sequence(UInt64(number))),
       isResolution: false, event: number == 1 ? "a:7" : "b:1", version: version, timestamp: .zero, time: time,
       origin: number == 1 ? "a" : "b", by: by)
   }
@@ -32,9 +32,9 @@ struct DecisionWordsTests {
     words(rule, [a, b]).last ?? ""
   }
 
-  @Test("nobody has written it, or one has")
+  @Test("a field that was never written, or once")
   func few() {
-    #expect(words(.unwritten, []) == ["title is null.", "Nobody has ever written it."])
+    #expect(words(.unwritten, []) == ["title is null.", "It was never written."])
     #expect(
       words(.only, [candidate(1, .string("A"), by: "ann")]) == [
         "title is \"A\".",

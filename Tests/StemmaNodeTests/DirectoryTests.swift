@@ -10,7 +10,8 @@ import Testing
   static let note = WritingTests.note
   static func create(_ key: String) -> String { #"{"op":"create","model":"Note","key":"\#(key)"}"# }
 
-  /// ⚑ A lock for as long as a process lives would keep scripts out of a node that an application has open.
+  /// A lock for the lifetime of a process would exclude scripts while an application has the node
+  /// open.
   @Test func twoInstancesWriteInTurn() throws {
     let bench = try Bench()
     let a = try bench.node("a", Self.note)
@@ -37,7 +38,7 @@ import Testing
     #expect(try node.commit(Self.create("n")).count == 1)
   }
 
-  /// A directory under the name of the mark's copy kept the mark from being changed, and `verify` from anything.
+  /// A directory in place of the copy of `stemma.json` must not block changes or `verify`.
   @Test(arguments: ["directory", "link", "pipe"]) func aCopyOfTheMarkThatIsNoFileIsMadeAnew(kind: String)
     throws
   {
@@ -75,7 +76,6 @@ import Testing
     #expect(try bench.open("a").digestTexts == digests)
   }
 
-  /// The failure to record it was swallowed.
   @Test func aFailedExchangeThatCannotBeRecordedIsANotice() throws {
     let bench = try Bench()
     let files = FailingFileSystem()
@@ -91,7 +91,8 @@ import Testing
     #expect(node.notices.count == before.count + 1)
   }
 
-  /// The log went back to a backup, the tables did not: they hold events that the log lacks.
+  /// The log was restored from a backup, but not the tables, so they hold events that the log
+  /// lacks.
   @Test func aRestoredOlderLogIsNoticedByTheTables() throws {
     let bench = try Bench()
     try bench.node("a", Self.note).commit(Self.create("1"))
@@ -101,13 +102,13 @@ import Testing
     let damage = try Node.verify(at: bench.path("a"), options: Node.OpeningOptions()).damage
     #expect(damage.count == 1 && damage[0].what.contains("1 event that the log does not have"), "\(damage)")
     let node = try bench.open("a")
-    #expect(node.notices.contains { $0.contains("lacks 1 event that the tables had taken in") })
+    #expect(node.notices.contains { $0.contains("lacks 1 event that the tables had applied") })
     #expect(try node.history == [#"create Note 1 {"stars":3}"#])
     #expect(try node.fields("Note", #""2""#) == nil)
     #expect(try node.digestTexts.count == 1)
   }
 
-  /// Nothing but the tables knew: the files are the same, and so are their inodes. The numbers of what was lost were used again.
+  /// Only the tables reveal the change, because files and inodes are the same.
   @Test(arguments: [true, false]) func numbersOfALogThatWasSetBackInPlaceAreNotUsedAgain(isCut: Bool) throws {
     let bench = try Bench()
     let names = ["00000001.journal", "watermark"]
@@ -131,14 +132,15 @@ import Testing
     if isCut { try FileManager.default.removeItem(atPath: bench.path("a/log/watermark")) }
     #expect(try !Node.verify(at: bench.path("a"), options: Node.OpeningOptions()).damage.isEmpty)
     let reader = try bench.open("a", .read)
-    #expect(reader.notices.contains { $0.contains("lacks 1 event that the tables had taken in") })
+    #expect(reader.notices.contains { $0.contains("lacks 1 event that the tables had applied") })
     let node = try bench.open("a")
     #expect(node.mark.origin != origin)
     try node.commit(Self.create("3"))
     #expect(try node.history.count == 2)
   }
 
-  /// The position alone would fit: the restored log has grown by as much as it had lost, with something else.
+  /// The position alone matches: the restored log grew by as much as it had lost, with other
+  /// events.
   @Test func aRestoredLogThatGrewAgainIsNoticedByItsChain() throws {
     let bench = try Bench()
     try bench.node("a", Self.note).commit(Self.create("1"))
@@ -155,7 +157,7 @@ import Testing
     #expect(try node.fields("Note", #""3""#) != nil)
   }
 
-  /// ⚑ Both would go on numbering under one origin.
+  /// Otherwise both would continue the sequence of one origin.
   @Test func aCopiedDirectoryWritesAsANewOriginAndSyncsWithoutLoss() throws {
     let bench = try Bench()
     let a = try bench.node("a", Self.note)
@@ -211,7 +213,7 @@ import Testing
     #"{"op":"create","model":"Row","key":{"tenant":"\#(tenant)","n":1}}"#
   }
 
-  /// ⚑ Purged and written anew under the old origin, a number would be used twice.
+  /// Otherwise a sequence number could be used twice after the purge.
   @Test func aPurgeOfOwnWritesBeginsANewOrigin() throws {
     let bench = try Bench()
     let node = try bench.node("a", Self.tenants)
@@ -228,7 +230,7 @@ import Testing
     #expect(try node.commit(#"{"op":"create","model":"Row","key":{"tenant":"y","n":2}}"#).count == 1)
   }
 
-  /// Else each of two nodes would purge because the other one holds the events.
+  /// Otherwise two nodes could both purge because the other one holds the events.
   @Test func whatAPeerHasPurgedIsNotConfirmedAnyMore() throws {
     let bench = try Bench()
     let (a, b) = (try bench.node("a", Self.tenants), try bench.node("b", Self.tenants))
@@ -240,7 +242,7 @@ import Testing
       try a.changeScope(adding: ["!tenant=x"], removing: [], discards: false)
     }
     #expect(try a.changeScope(adding: ["!tenant=y"], removing: [], discards: false) == ["tenant=y"])
-    // Also when it has the partition in its scope again, and holds nothing of it.
+    // The same applies if the partition is in its scope again but empty.
     _ = try b.changeScope(adding: [], removing: ["!tenant=x"], discards: false)
     _ = try a.exchange(
       with: RemotePeer(name: "b", address: b.directory), pulls: true, pushes: false, partitions: []
@@ -254,7 +256,7 @@ import Testing
     #expect(try a.changeScope(adding: ["!tenant=x"], removing: [], discards: false) == ["tenant=x"])
   }
 
-  /// Two nodes purged one partition one after the other, each because the other one had confirmed it.
+  /// Each of the two nodes has the confirmation of the other.
   @Test func theLastTwoCopiesAreNotBothPurged() throws {
     for firstIsMaker in [true, false] {
       let bench = try Bench()
@@ -262,7 +264,7 @@ import Testing
       try a.commit(Self.row("x"), Self.row("y"))
       try a.sync(b)
       try b.addRemote("a", a.directory)
-      // A second name of one node is no second copy, and no second lock.
+      // A second name for one node is neither a second copy nor a second lock.
       try b.addRemote("again", a.directory)
       if firstIsMaker { try a.addRemote("b", b.directory) }
       let (first, second) = firstIsMaker ? (a, b) : (b, a)
@@ -276,7 +278,7 @@ import Testing
     }
   }
 
-  /// `pull` was refused where `sync` works: a copy that nobody has written to has the origins of the node that it was made of.
+  /// A copy without writes has the origins of the original node, and `pull` accepts it like `sync`.
   @Test func anUntouchedCopyIsPulledFrom() throws {
     let bench = try Bench()
     let node = try bench.node("a", Self.tenants)
@@ -291,7 +293,7 @@ import Testing
     #expect(try bench.open("copy").history.count == 2)
   }
 
-  /// It does not know which events it has made.
+  /// Without its metadata, the node does not know its own events.
   @Test func aNodeThatLostItsMarkPurgesNothingThatNobodyElseIsKnownToHold() throws {
     let bench = try Bench()
     try bench.node("a", Self.tenants).commit(Self.row("x"))
@@ -308,7 +310,7 @@ import Testing
       try bench.open("a").changeScope(adding: ["!tenant=x"], removing: [], discards: false) == ["tenant=x"])
   }
 
-  /// ⚑ A purge that is forgotten half-way would leave events of which the node says that it does not hold them.
+  /// An abandoned purge would leave events that the node claims not to hold.
   @Test func anInterruptedPurgeIsFinishedAtOpen() throws {
     let bench = try Bench()
     try { _ = try bench.node("a", Self.tenants).commit(Self.row("x"), Self.row("y")) }()
@@ -321,7 +323,7 @@ import Testing
     #expect(try node.history == ["create Row tenant=y n=1"])
   }
 
-  /// ⚑ Two policies would make two rows of the same events.
+  /// Two policies would derive two rows from the same events.
   @Test func peersWithAnotherConflictPolicyAreRefused() throws {
     let bench = try Bench()
     let a = try bench.node("a", Self.note)
@@ -383,7 +385,7 @@ import Testing
     }
   }
 
-  /// A node without models has one that says so.
+  /// A node without models has a schema file that states this.
   @Test func anEmptySchemaIsNone() throws {
     let bench = try Bench()
     _ = try bench.node("a", Self.note)
@@ -397,7 +399,7 @@ import Testing
     _ = try bench.open("none")
   }
 
-  /// A wrong byte in a node's schema was told without the file, and as one of whatever schema a command was given.
+  /// The error names the node's own schema file.
   @Test func aSchemaThatCannotBeReadIsNamed() throws {
     let bench = try Bench()
     _ = try bench.node("a", Self.note)
@@ -416,7 +418,7 @@ import Testing
     _ = try bench.open("a")
   }
 
-  /// ⚑ A wrong byte of the mark shut out a whole log, had its owner told to take the log away, or narrowed the scope.
+  /// A wrong byte in the metadata must neither lock out the log nor narrow the scope.
   @Test func aWrongByteInTheMarkChangesNothing() throws {
     let bench = try Bench()
     let whole = try {
@@ -443,7 +445,7 @@ import Testing
     #expect(try Data(contentsOf: url) == Data(contentsOf: url.appendingPathExtension("copy")))
     let mended = try Node.verify(at: bench.path("a"), options: Node.OpeningOptions())
     #expect(mended.damage.isEmpty)
-    // Without either of them nobody knows whose log it is.
+    // Without both files, the owner of the log is unknown.
     for name in ["a/stemma.json", "a/stemma.json.copy"] {
       try Data([1, 2, 3]).write(to: URL(fileURLWithPath: bench.path(name)))
     }

@@ -4,8 +4,7 @@ import StemmaLog
 import StemmaNode
 import Testing
 
-/// A log in which events stand before what they build on, as a repair could once leave it: `verify` called it good, or ended
-/// with an error that named `verify`, and nobody could clone from it.
+/// A log in which events precede their causes. `verify` reports it.
 @Suite struct DisorderTests {
   enum Disorder: CaseIterable { case seenLater, streamWithoutItsBeginning }
 
@@ -38,7 +37,7 @@ import Testing
     let what = try #require(report.damage.first).what
     let count = disorder == .seenLater ? "1 event of" : "2 events of"
     #expect(what.hasPrefix(count) && what.contains("(\(events[1].dot) on \(events[0].dot))"), "\(what)")
-    // What lacks its beginning is not offered.
+    // A stream without its beginning is not offered.
     guard disorder == .seenLater else { return }
     #expect(throws: NodeError.self) {
       try Node.clone(from: bench.path("a"), to: bench.path("clone"), partitions: [], name: nil) { _, _ in }

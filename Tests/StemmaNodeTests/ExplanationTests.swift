@@ -2,12 +2,12 @@ import StemmaNode
 import StemmaTables
 import Testing
 
-/// What people read when something fails.
+/// Error messages for users.
 @Suite struct ExplanationTests {
-  /// A number was all that was said. The codes are FULL, IOERR_FSTAT, IOERR_SHMSIZE, PROTOCOL, ABORT, READONLY and
-  /// ERROR of https://sqlite.org/rescode.html.
+  /// The codes are FULL, IOERR_FSTAT, IOERR_SHMSIZE, PROTOCOL, ABORT, READONLY and ERROR of
+  /// https://sqlite.org/rescode.html.
   @Test func whatSQLiteRefusesSaysWhatToDo() {
-    // SQLite says FULL, too, where a write wrote nothing and gave no reason.
+    // SQLite also reports FULL if a write returns zero without a reason.
     let full =
       "make room there, or, if there is room, see that its disk is well and files may grow (`ulimit -f`); then try again"
     let cases: [(Int32, String, String)] = [

@@ -1,8 +1,8 @@
 import StemmaLog
 import Synchronization
 
-/// Real files of a process that dies: from some operation on, none is carried out any more. Counts the bytes that are
-/// read.
+/// Real files of a process that dies: no operation is performed after a chosen one. Also counts the
+/// bytes read.
 final class FailingFileSystem: FileSystem {
   private struct State {
     var operations = 0
@@ -13,7 +13,7 @@ final class FailingFileSystem: FileSystem {
   private let base = POSIXFileSystem()
   private let state = Mutex(State())
 
-  /// The operation of this number, counted from 1 from now on, fails, and so do all that follow.
+  /// The operation with this number, counted from 1 from this call, and all later ones fail.
   func fail(from operation: Int) { state.withLock { $0 = State(operations: 0, last: operation - 1) } }
 
   var bytesRead: Int { state.withLock { $0.bytesRead } }

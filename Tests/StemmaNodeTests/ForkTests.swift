@@ -3,14 +3,14 @@ import StemmaNode
 import StemmaReplication
 import Testing
 
-/// A machine is set back, and the two histories that it wrote go to two nodes. All nodes end with every event once, in
-/// whatever order they are repaired and with whomever.
+/// A machine is set back, and its two histories reach two nodes. All nodes end with every event
+/// once, for every order and pairing of repairs.
 struct ForkTests {
   private typealias Pair = (String, String)
   private static let names = ["a", "p", "q"]
   private static let pairs = names.flatMap { one in names.filter { $0 != one }.map { (one, $0) } }
 
-  /// What was written.
+  /// The written events.
   private struct History {
     let bench: Bench
     var events = 0
@@ -25,7 +25,8 @@ struct ForkTests {
       try bench.open(one).repairFork(with: RemotePeer(name: other, address: bench.path(other))) { _, _ in }
     }
 
-    /// Node `a` wrote note 2 to p, was set back, and wrote note x to q. `builds`: bits say who built on these.
+    /// Node `a` wrote note 2 to p, was set back, and wrote note x to q. The bits of `builds` select
+    /// the nodes that build on these.
     init(builds: Int) throws {
       bench = try Bench()
       for name in ForkTests.names { _ = try bench.node(name, DirectoryTests.note) }
@@ -52,7 +53,7 @@ struct ForkTests {
       }
     }
 
-    /// What the errors say is done until nobody is refused any more.
+    /// Follows the advice of the errors until no sync is refused.
     func heal(_ comment: Comment) throws {
       for _ in 0..<6 {
         var isQuiet = true
@@ -82,12 +83,12 @@ struct ForkTests {
     }
   }
 
-  /// `first`: the place in `pairs` of the first repair, or one behind it for none.
+  /// `first`: the index in `pairs` of the first repair, or the count for none.
   @Test(arguments: [0, 3, 7], 0...pairs.count)
   func inAnyOrderAllEndWithEveryEventOnce(builds: Int, first: Int) throws {
     let begun = Self.pairs[first...].prefix(1)
     var orders: [[Pair]] = [Array(begun)]
-    // Two repairs in every order where all have built on what is forked.
+    // If all nodes built on forked events, tries two repairs in every order.
     if builds == 7, !begun.isEmpty { orders += Self.pairs.map { begun + [$0] } }
     for order in orders {
       let comment: Comment = "builds \(builds), repaired \(order)"
@@ -98,7 +99,6 @@ struct ForkTests {
     }
   }
 
-  /// The finding: whoever was repaired took the old names back from the third node.
   @Test func whatWasWrittenAgainIsNotTakenBackUnderItsOldName() throws {
     let history = try History(builds: 0)
     #expect(try history.repair("a", from: "p").events == 2)

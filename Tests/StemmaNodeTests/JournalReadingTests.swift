@@ -5,7 +5,7 @@ import StemmaReplication
 import StemmaSimulation
 import Testing
 
-/// How much of a sender's journal a transfer reads.
+/// The amount of a sender's journal that a transfer reads.
 @Suite struct JournalReadingTests {
   private static let schema = """
     type Doc @model {
@@ -15,8 +15,8 @@ import Testing
     }
     """
 
-  /// A journal that is longer than the pieces in which it is scanned, and has more events than a sender keeps from
-  /// planning to shipping.
+  /// A journal that exceeds one scan chunk, with more events than a sender keeps in memory between
+  /// planning and shipping.
   private func sender(_ bench: Bench) throws -> (node: Node, journal: UInt64) {
     let node = try bench.node("a", Self.schema)
     var random = SplitMix64(seed: 1)
@@ -28,14 +28,14 @@ import Testing
     }
     let files = try node.logFiles()
     #expect(files.count == 1 && files[0].rawBytes > UInt64(ReplicationLimits.keptJournal))
-    // With the zeros that are written ahead, which a scan reads, too.
+    // Includes the preallocated zeros, which a scan also reads.
     let journal = UInt64(
       try Data(contentsOf: URL(fileURLWithPath: bench.path("a/log/00000001.journal"))).count)
     #expect(journal < 2 * files[0].storedBytes)
     return (node, journal)
   }
 
-  /// ⚑ It was read when the sender was opened, to plan, and to ship: 3.2 times.
+  /// Opening, planning and shipping share one read.
   @Test(arguments: [[], ["folder=f2"]])
   func aCloneReadsTheJournalOnce(partitions: [String]) throws {
     let bench = try Bench()
@@ -44,7 +44,7 @@ import Testing
       from: bench.path("a"), to: bench.path("b"), partitions: partitions, name: "b"
     ) { _, _ in }
     #expect(report.events == (partitions.isEmpty ? 60 : 10))
-    // Besides: the watermark, and the header again.
+    // Plus the watermark, and the header again.
     #expect(report.bytesRead >= journal && report.bytesRead <= journal + 2048)
     let scope = try Scope(patterns: partitions.isEmpty ? ["*"] : partitions)
     let copy = try bench.open("b", .read)

@@ -5,12 +5,13 @@ import StemmaNode
 import StemmaReplication
 import Testing
 
-/// ⚑ When a node goes on under a new origin, so that no number is ever used twice. (A copy and a purge are in
-/// `DirectoryTests`, lost tables beside a damaged log in `RepairTests`.)
+/// Cases in which a node continues under a new origin, so that no sequence number is used twice.
+/// (`DirectoryTests` covers copies and purges, `RepairTests` covers lost tables with a corrupt
+/// log.)
 @Suite struct OriginTests {
   static let create = DirectoryTests.create
 
-  /// Node `a` wrote 1 and 2, `b` has both; then `a` was set back to 1.
+  /// Node `a` wrote 1 and 2, and `b` has both; then `a` was set back to 1.
   private func nodeThatWasSetBack() throws -> Bench {
     let bench = try Bench()
     _ = try bench.node("b", DirectoryTests.note)
@@ -34,7 +35,7 @@ import Testing
     #expect(try bench.open("a").mark.origins.count == 2)
   }
 
-  /// Whoever looked at a copy of a damaged node had changed it: it went on as a new origin, with other tables.
+  /// Reading a copy of a corrupt node does not change it.
   @Test func lookingAtADamagedCopyBeginsNoOrigin() throws {
     let bench = try Bench()
     try {
@@ -55,7 +56,7 @@ import Testing
       let before = try bench.contents("c")
       let found = try Node.verify(at: bench.path("c"), options: Node.OpeningOptions())
       #expect(found.isDamaged)
-      // What it found is recorded, and nothing else.
+      // Only the corruption is recorded.
       var after = try bench.contents("c")
       #expect(try bench.open("c", .read, leavesFiles: true).mark.origins.count == 1)
       #expect(after["stemma.json"] != before["stemma.json"])
@@ -84,7 +85,7 @@ import Testing
     try a.commit(#"{"op":"update","model":"Note","key":"1","fields":{"text":"after"}}"#)
     let error = #expect(throws: NodeError.self) { try a.sync(try bench.open("b")) }
     #expect(error.map(caseName) == "replication")
-    // Whatever is written from now on is not part of the fork.
+    // Later events are not part of the fork.
     #expect(a.mark.origins.count == 2)
     try a.commit(#"{"op":"update","model":"Note","key":"x","fields":{"stars":5}}"#)
     let before = try a.fields("Note", #""x""#)
@@ -101,7 +102,7 @@ import Testing
     #expect(try a.repairFork(with: RemotePeer(name: "b", address: bench.path("b"))) { _, _ in }.events == 0)
   }
 
-  /// The process dies at each file operation of the repair, and somebody writes before anything else happens.
+  /// The process dies at each file operation of the repair, and the next action is a write.
   @Test func anInterruptedRepairOfAForkWritesNothingTwice() throws {
     let bench = try nodeThatWasSetBack()
     do {

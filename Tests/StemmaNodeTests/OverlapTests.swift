@@ -3,10 +3,9 @@ import StemmaEvents
 import StemmaLog
 import StemmaNode
 import StemmaReplication
-import Synchronization
 import Testing
 
-/// Several instances of one node, as several processes would have them, at work at once.
+/// Several instances of one node work at the same time, as several processes would.
 @Suite struct OverlapTests {
   private static func options() -> Node.OpeningOptions {
     var options = Node.OpeningOptions(mode: .write)
@@ -45,7 +44,7 @@ import Testing
         } catch { failures.withLock { $0.append("\(error)") } }
       }
       #expect(failures.withLock { $0 } == [])
-      // Each reported all that it had been sent.
+      // Each reported all events that it had received.
       #expect(reported.withLock { $0 } == 180, "round \(round)")
       let a = try bench.open(name)
       #expect(try a.history.count == 180, "round \(round)")
@@ -56,7 +55,7 @@ import Testing
     #expect(try bench.open("a0").digestTexts == (try bench.open("b").digestTexts))
   }
 
-  /// Partitions whose events another process had brought meanwhile were told as fetched.
+  /// The report excludes events that another process adopted during the exchange.
   @Test func onlyPartitionsOfWhichEventsArrivedAreTold() throws {
     let bench = try Bench()
     let b = try bench.node("b", DirectoryTests.tenants)
@@ -89,8 +88,8 @@ import Testing
     #expect(counts == [5, 10])
   }
 
-  /// A batch that was on its way was adopted although another process had purged its partition meanwhile: the log held events
-  /// without their causes, or outside of the scope.
+  /// A batch in transit must not be adopted after another process purged its partition. Otherwise
+  /// the log could hold events without causes or outside of the scope.
   @Test(arguments: [true, false]) func aScopeThatChangesDuringAnExchangeHolds(pushes: Bool) throws {
     var changes = 0
     for turn in 1...10 {
@@ -167,7 +166,7 @@ import Testing
   }
 }
 
-/// Real files; something else happens before a file is opened for the given time.
+/// Real files. A hook runs before a file is opened for the given time.
 private final class OvertakenFileSystem: FileSystem {
   private let base = POSIXFileSystem()
   private let left: Mutex<Int>

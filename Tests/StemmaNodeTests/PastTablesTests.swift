@@ -5,7 +5,8 @@ import Testing
 
 @testable import StemmaNode
 
-/// Tables of the past, and comparisons with it, cost by what has changed since.
+/// The cost of tables of the past, and of comparisons with it, depends on the number of later
+/// changes.
 @Suite struct PastTablesTests {
   private static let schema = """
     type Owner @model {
@@ -41,7 +42,7 @@ import Testing
     return #"{"op":"\#(operation)","model":"\#(model)","key":\#(record)\#(rest)}"#
   }
 
-  /// Two nodes that write to few records, with deletions, and exchange now and then.
+  /// Two nodes that write a few records, with deletions, and sync now and then.
   private func history(_ bench: Bench, seed: UInt64) throws -> Node {
     var random = SplitMix64(seed: seed)
     let nodes = try ["a", "b"].map { try bench.node($0, Self.schema) }
@@ -64,7 +65,7 @@ import Testing
     return try bench.open("a")
   }
 
-  /// Everything that tables show.
+  /// Everything that the tables show.
   private func contents(_ node: Node) throws -> [String] {
     var texts = try node.digests(nil).map { "\($0)" }
     try node.export([]) { texts.append(String(decoding: $0, as: UTF8.self)) }
@@ -88,7 +89,7 @@ import Testing
       let rebuilt = try node.withTables(asOf: moment, rebuilds: true) { try contents($0) }
       #expect(try node.withTables(asOf: moment) { try contents($0) } == rebuilt)
       #expect(try node.rewindTables(to: moment, at: bench.path("past\(number)")))
-      // Each moment against another one, by looking records up and by the whole log.
+      // Compares each point in time with another one, by record lookups and by the whole log.
       let other = Moment.time(events[Int(random.next() % UInt64(events.count))].event.timestamp)
       var found: [RecordDifference] = []
       try node.forEachDifference(from: moment, to: other) { found.append($0) }
@@ -102,7 +103,7 @@ import Testing
     }
   }
 
-  /// ⚑ Tables of the past were made from the whole log, and events between two times were looked for in all of it.
+  /// The read includes only the end of the log.
   @Test func aMomentNearTheEndReadsLittleOfTheLog() throws {
     let bench = try Bench(segmentSize: 20_000)
     let node = try bench.node("a", Self.schema)

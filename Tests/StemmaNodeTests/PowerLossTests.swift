@@ -5,12 +5,13 @@ import StemmaNode
 import StemmaSimulation
 import Testing
 
-/// Power fails at each file operation of a node's life: its own files and its log stand on the simulated disk, its
-/// tables, which are a cache, on a real one. What was acknowledged is there: events, remotes, the schema.
+/// Power fails at each file operation of a node's life. Its own files and its log are on the
+/// simulated disk; its tables, which are a cache, are on a real one. Acknowledged events, remotes
+/// and schemas survive.
 @Suite struct PowerLossTests {
   private static let later = DirectoryTests.note + "\ntype Later @model { id: ID! }\n"
 
-  /// What a node was told, and has confirmed.
+  /// The acknowledged changes of a node.
   private struct Told {
     var isMade = false
     var keys: [String] = []
@@ -38,7 +39,7 @@ import Testing
     try commit("3")
   }
 
-  private static func disk(for bench: Bench, seed: UInt64) throws -> SimulatedFileSystem {
+  static func disk(for bench: Bench, seed: UInt64) throws -> SimulatedFileSystem {
     let disk = SimulatedFileSystem(seed: seed)
     var path = ""
     for part in bench.folder.split(separator: "/") {
@@ -57,7 +58,7 @@ import Testing
       operation += 1
       let bench = try Bench()
       _ = try bench.node("p", DirectoryTests.note)
-      // Where SQLite's files are; the simulated directory is another one.
+      // The directory of SQLite's files; the simulated directory is separate.
       try FileManager.default.createDirectory(atPath: bench.path("a"), withIntermediateDirectories: true)
       let disk = try Self.disk(for: bench, seed: UInt64(operation))
       try disk.plant(at: bench.path("p"), like: bench)
@@ -78,7 +79,7 @@ import Testing
         #expect(try node.history.count >= told.keys.count, comment)
         if told.hasSchema { #expect(node.schema.model(named: "Later") != nil, comment) }
         let known = node.mark.remotes.map(\.name)
-        // What was being told when power failed may be known or not.
+        // An interrupted change may be present or absent.
         if isInterrupted == false { #expect(known == told.remotes, comment) }
         #expect(Set(told.origins).isSubset(of: node.mark.origins), comment)
         let numbers = try node.rawEvents(DirectoryTests.create("after")).map(\.dot)
@@ -94,8 +95,8 @@ import Testing
     #expect(losses > 50)
   }
 
-  /// Each operation fails once, by turns with each error, and whoever was told so goes on with the same node as far as that
-  /// lets them. What was acknowledged is there, also behind a loss of power, and no file is left open.
+  /// Each operation fails once, with each error in turn, and the same node continues as far as it
+  /// can. All acknowledged changes exist, also after a power loss, and no file remains open.
   @Test(arguments: FaultSuite.errors.indices) func eachFileOperationMayFailOnce(turn: Int) throws {
     var failures = 0
     for operation in 1... {
@@ -137,7 +138,7 @@ import Testing
     #expect(failures > 50)
   }
 
-  /// A node's life in steps, each of which may end with an error of the disk.
+  /// A node's life in steps, each of which may end with a disk error.
   private static func goOn(
     _ bench: Bench, on disk: SimulatedFileSystem, _ comment: Comment, _ isMade: inout Bool,
     _ keys: inout [String]
@@ -163,8 +164,8 @@ import Testing
     _ = try step { try node.checkInvariants() }
   }
 
-  /// A node that went on after a failed sync read what it had written and not synced. Where the kernel had dropped that, the
-  /// node recorded damage of its log, and its partitions could only be read.
+  /// A node must not read written but unsynced bytes after a failed sync, because the kernel may
+  /// have dropped them. Otherwise it would record corruption and make the partitions read-only.
   @Test(arguments: SimulatedFileSystem.DroppedPages.allCases)
   func whatAFailedSyncHasDroppedIsNoDamage(pages: SimulatedFileSystem.DroppedPages) throws {
     for seed in 1...12 as ClosedRange<UInt64> {
@@ -200,7 +201,7 @@ import Testing
 }
 
 extension SimulatedFileSystem {
-  /// A real node's mark and schema, so that it can be named as a remote.
+  /// Copies a real node's metadata and schema, so that it can be named as a remote.
   fileprivate func plant(at directory: String, like bench: Bench) throws {
     try createDirectory(directory)
     for name in ["stemma.json", "schema.graphql"] {

@@ -14,8 +14,8 @@ import Testing
     }
     """
 
-  /// ⚑ The repository is a part of the commit's own key: to unlink the parent by clearing all of the reference would
-  /// change the key.
+  /// The repository is part of the commit's own key. Clearing the complete reference to unlink the
+  /// parent would change the key.
   @Test func aReferenceFieldOfTheOwnKeyIsFixed() throws {
     let bench = try Bench()
     let node = try bench.node("a", Self.commits)
@@ -66,7 +66,7 @@ import Testing
         == [#"update Person ann {"homeCity":"lyon","homeCountry":"fr"}"#])
     try b.commit(#"{"op":"update","model":"Person","key":"ann","fields":{"homeCountry":"it"}}"#)
     try a.sync(b)
-    // Never Lyon in Italy, whichever of the two is shown.
+    // Never Lyon in Italy, whichever value wins.
     let shown = try #require(try a.fields("Person", #""ann""#))
     #expect(
       [#"{"homeCountry":"fr","homeCity":"lyon"}"#, #"{"homeCountry":"it","homeCity":"nice"}"#].contains(shown)
@@ -113,7 +113,8 @@ import Testing
     #expect(try node.fields("PostTag", #"{"postId":"p","tagId":"t"}"#) == nil)
   }
 
-  /// ⚑ As a link of two fields the event would leave standing what an earlier row between the two had held.
+  /// As a link of two fields, the event would keep values of an earlier row between the two
+  /// records.
   @Test func aLinkThatMakesAJoinRowIsACreate() throws {
     let bench = try Bench()
     let node = try bench.node(
@@ -133,12 +134,12 @@ import Testing
     #expect(try node.commit(#"{"op":"link","# + both) == ["create PostTag postId=p tagId=t"])
     try node.commit(
       #"{"op":"update","model":"PostTag","key":{"postId":"p","tagId":"t"},"fields":{"remark":"old"}}"#)
-    // A link that is there is not written again.
+    // An existing link is not written again.
     #expect(try node.commit(#"{"op":"link","# + both).isEmpty)
     #expect(try node.commit(#"{"op":"unlink","# + both) == ["delete PostTag postId=p tagId=t"])
     #expect(try node.commit(#"{"op":"link","# + both) == ["create PostTag postId=p tagId=t"])
     #expect(try node.fields("PostTag", #"{"postId":"p","tagId":"t"}"#) == #"{"remark":null}"#)
-    // The fields must agree with the key, and a row goes by its key alone too.
+    // The fields must agree with the key. The key alone also deletes a row.
     #expect(
       try node.refusal(
         #"{"op":"link","model":"PostTag","key":{"postId":"p","tagId":"u"},"fields":{"post":"p","tag":"t"}}"#)
@@ -156,13 +157,13 @@ import Testing
     type Cart @model { id: ID! customer: Customer @belongsTo }
     """
 
-  /// Each side has a reference of its own.
+  /// Each side has a separate reference.
   static let separateCarts = """
     type Customer @model { id: ID! cartId: ID cart: Cart @hasOne(fields: ["cartId"]) }
     type Cart @model { id: ID! customerId: ID customer: Customer @belongsTo(fields: ["customerId"]) }
     """
 
-  /// Two nodes that have a customer and two carts, and each of which makes one change.
+  /// Two nodes with a customer and two carts, of which each makes one change.
   private func conflicts(
     _ first: String, _ second: String, _ schema: String = Self.carts
   ) throws -> [String] {
@@ -183,7 +184,7 @@ import Testing
     return texts
   }
 
-  /// From the side of the customer, too: the carts store the reference.
+  /// The carts store the reference, although the customer's side links them.
   @Test func twoCartsThatOneCustomerWasGivenAreListed() throws {
     let texts = try conflicts(
       #"{"op":"link","model":"Customer","key":"x","fields":{"cart":"1"}}"#,
@@ -191,7 +192,7 @@ import Testing
     #expect(texts.count == 1 && texts[0].hasPrefix("cardinality Customer x cart: "))
   }
 
-  /// A story of a conflict that no read showed and no resolution ended.
+  /// The shown cart, the conflict and its resolution concern the same reference.
   @Test func theCartThatAHasOneShowsIsTheOneOfTheConflict() throws {
     let bench = try Bench()
     let node = try bench.node("a", Self.carts)
@@ -212,7 +213,8 @@ import Testing
     #expect(try node.conflictTexts == [])
   }
 
-  /// A `@hasOne` with fields is stored in the model that declares it, so two carts are two values of one field.
+  /// A `@hasOne` with fields is stored in the model that declares it, so two carts are two values
+  /// of one field.
   @Test func twoCartsThatOneCustomerWasGivenAreAConflictOfTheReference() throws {
     let texts = try conflicts(
       #"{"op":"link","model":"Customer","key":"x","fields":{"cart":"1"}}"#,
@@ -220,7 +222,8 @@ import Testing
     #expect(texts.count == 1 && texts[0].hasPrefix("value Customer x cartId: "))
   }
 
-  /// A `@belongsTo` with a reference of its own is not what the `@hasOne` shows: two carts may belong to one customer.
+  /// A `@belongsTo` with a separate reference is independent of the `@hasOne`: two carts may belong
+  /// to one customer.
   @Test func twoCartsOfOneCustomerAreNoConflictOfAnotherReference() throws {
     let texts = try conflicts(
       #"{"op":"link","model":"Cart","key":"1","fields":{"customer":"x"}}"#,
@@ -235,7 +238,7 @@ import Testing
     #expect(texts.count == 1 && texts[0].hasPrefix("cardinality Customer x cart: "))
   }
 
-  /// And one cart can be given to two customers that store it.
+  /// One cart can be given to two customers that store it.
   @Test func oneCartOfTwoCustomersIsListed() throws {
     let texts = try conflicts(
       #"{"op":"link","model":"Customer","key":"x","fields":{"cart":"1"}}"#,
@@ -252,8 +255,8 @@ import Testing
 
   // MARK: Included records
 
-  /// ⚑ A record that refers to itself is included as often as somebody writes, and some thousand times were more than a
-  /// stack holds.
+  /// A record that refers to itself can be included any number of times. Some thousand levels would
+  /// overflow the stack.
   @Test func aPathOfIncludedRecordsHasALimit() throws {
     let bench = try Bench()
     let node = try bench.node(
@@ -300,8 +303,8 @@ import Testing
     #expect(Set(events.map(\.commit)).count == 1)
   }
 
-  /// Two relationships that share a field are unlinked at once by the first; the second has nothing left to write, and
-  /// must not be counted when the children name the deletion that caused their events.
+  /// If two relationships share a field, the first unlink clears both. The second writes nothing
+  /// and must not count when children name the deletion as their cause.
   @Test func aCascadeThroughSharedFieldsNamesItsCause() throws {
     let bench = try Bench()
     let node = try bench.node(
@@ -360,7 +363,7 @@ import Testing
     #expect(try node.commit(#"{"op":"delete","model":"Item","key":"z"}"#) == ["delete Item z"])
   }
 
-  /// ⚑ The plan of a deletion called itself for each record of a chain, and some thousands were more than a stack holds.
+  /// A recursive plan of a deletion would overflow the stack with a chain of some thousand records.
   @Test func aCascadeAlongALongChainEnds() throws {
     let bench = try Bench()
     let node = try bench.node(
@@ -388,8 +391,8 @@ import Testing
     #expect(try node.status().records == 0)
   }
 
-  /// Which children come before which, and what a cycle of two models, a reference that is not required, and a record to
-  /// which two ways lead do to that.
+  /// The order of children with a cycle of two models, an optional reference, and a record
+  /// reachable in two ways.
   @Test func aCascadeGoesDepthFirst() throws {
     let bench = try Bench()
     let node = try bench.node(
@@ -421,7 +424,7 @@ import Testing
     #expect(try node.fields("Area", #""e""#) == #"{"spotId":null,"outerId":"e"}"#)
   }
 
-  /// A cascade that reached beyond the scope would write events into partitions that this node does not hold, after
+  /// A cascade beyond the scope would write into partitions that this node does not hold, with
   /// contexts that it has not seen.
   @Test func childrenOutOfTheScopeSurviveTheirParent() throws {
     let bench = try Bench()

@@ -4,7 +4,7 @@ import StemmaNode
 import Synchronization
 import Testing
 
-/// Another process rebuilds the tables of a node that this one has open.
+/// Another process rebuilds the tables of a node that this process has open.
 @Suite struct ReplacedTablesTests {
   private static func rebuild(_ path: String) throws {
     var options = Node.OpeningOptions(mode: .write)
@@ -12,7 +12,6 @@ import Testing
     _ = try Node.open(at: path, options).rebuild { _, _ in }
   }
 
-  /// The read ended with exit status 74.
   @Test func aReadGoesOnWithTheNewTables() throws {
     let bench = try Bench()
     let node = try bench.node("a", DirectoryTests.tenants)
@@ -26,7 +25,6 @@ import Testing
     #expect(try node.history.count == 2)
   }
 
-  /// A sync ended with exit status 74 at some moments.
   @Test func anExchangeGoesOnAtAnyMoment() throws {
     let bench = try Bench()
     try { _ = try bench.node("a", DirectoryTests.tenants) }()
@@ -60,7 +58,7 @@ import Testing
   }
 }
 
-/// Real files; something else happens before the operation of the given number.
+/// Real files. A hook runs before the operation with the given number.
 private final class InterposedFileSystem: FileSystem {
   private let base = POSIXFileSystem()
   private let left: Mutex<Int>
@@ -71,7 +69,7 @@ private final class InterposedFileSystem: FileSystem {
     self.body = body
   }
 
-  /// Whether it has happened.
+  /// Whether the hook has run.
   var isOver: Bool { left.withLock { $0 <= 0 } }
 
   private func count() {

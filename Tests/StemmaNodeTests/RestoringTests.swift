@@ -2,7 +2,7 @@ import StemmaEvents
 import StemmaNode
 import Testing
 
-/// Going back is going on: by new events.
+/// An undo or restore appends new events.
 @Suite struct RestoringTests {
   static let schema = """
     type Team @model { id: ID! name: String! members: [Member] @hasMany(references: ["teamId"]) }
@@ -34,16 +34,15 @@ import Testing
     try node.commit(#"{"op":"update","model":"Member","key":"m","fields":{"age":2},"ts":2000}"#)
     #expect(
       throws: NodeError.self, "another event has written since",
-      performing: { try undo("@1.0", node) })
-    #expect(try undo("@1.1", node) == ["changed Member age:2→1"])
+      performing: { try undo("@1", node) })
+    #expect(try undo("@2", node) == ["changed Member age:2→1"])
     #expect(try node.fields("Member", #""m""#)?.contains(#""age":1"#) == true)
-    // The other event is undone now. A creation is undone by a deletion, and that by a creation.
-    #expect(try undo("@1.0", node).first?.hasPrefix("removed Member") == true)
+    // The other event is undone. A deletion undoes a creation, and vice versa.
+    #expect(try undo("@1", node).first?.hasPrefix("removed Member") == true)
     #expect(try node.fields("Member", #""m""#) == nil)
-    #expect(try undo("@1.3", node).first?.hasPrefix("added Member name:null→\"M\" age:null→1") == true)
+    #expect(try undo("@4", node).first?.hasPrefix("added Member name:null→\"M\" age:null→1") == true)
   }
 
-  /// It was an update of the field, as if nobody had linked anything.
   @Test func aLinkThatIsGivenBackIsALink() throws {
     let bench = try Bench()
     let node = try bench.node("a", Self.schema)
@@ -51,13 +50,13 @@ import Testing
     try node.commit(#"{"op":"create","model":"Member","key":"m","fields":{"name":"M"}}"#)
     try node.commit(#"{"op":"link","model":"Member","key":"m","fields":{"team":"t"}}"#)
     try node.commit(#"{"op":"unlink","model":"Member","key":"m","fields":{"team":"t"}}"#)
-    #expect(try undo("@1.3", node) == ["changed Member teamId:null→\"t\""])
+    #expect(try undo("@4", node) == ["changed Member teamId:null→\"t\""])
     #expect(try node.history.last?.hasPrefix("link Member") == true)
-    #expect(try undo("@1.4", node) == ["changed Member teamId:\"t\"→null"])
+    #expect(try undo("@5", node) == ["changed Member teamId:\"t\"→null"])
     #expect(try node.history.last?.hasPrefix("unlink Member") == true)
-    // What was no reference stays an update beside it.
+    // Fields that are no references remain a separate update.
     try node.commit(#"{"op":"update","model":"Member","key":"m","fields":{"name":"N","teamId":"t"}}"#)
-    #expect(try undo("@1.6", node) == ["changed Member name:\"N\"→\"M\" teamId:\"t\"→null"])
+    #expect(try undo("@7", node) == ["changed Member name:\"N\"→\"M\" teamId:\"t\"→null"])
     #expect(try node.history.suffix(2).map { $0.prefix { $0 != " " } } == ["update", "unlink"])
   }
 
@@ -78,21 +77,21 @@ import Testing
         #"{"op":"create","model":"Book","key":"\#(key)","fields":{"title":"T","pages":9,"authorId":"ann"}}"#)
     }
     let refusal = #expect(throws: NodeError.self) {
-      try node.undoing([try node.event(named: "@1.0")], isForced: false)
+      try node.undoing([try node.event(named: "@1")], isForced: false)
     }
     guard case .inspection(.takesAlong(records: ["Book b1", "Book b2"])) = refusal else {
       Issue.record("\(String(describing: refusal))")
       return
     }
     #expect(try node.fields("Book", #""b1""#) != nil)
-    let plan = try node.undoing([try node.event(named: "@1.0")], isForced: true)
+    let plan = try node.undoing([try node.event(named: "@1")], isForced: true)
     #expect(plan.changes.map(\.kind) == [.removed, .removed, .removed])
     #expect(Set(plan.changes.map(\.model.name)) == ["Author", "Book"])
     #expect(try node.write(plan, CommitNote()) == 3)
     #expect(try node.fields("Book", #""b2""#) == nil)
   }
 
-  /// A deletion that came first took the record, and its planned change made it anew with one field.
+  /// A cascade deletes the record, so its planned change must not recreate it with one field.
   @Test func aRecordThatIsChangedAndGoesAlongIsNotMadeAnew() throws {
     let bench = try Bench()
     let node = try bench.node("a", Self.library)
@@ -116,9 +115,9 @@ import Testing
     for name in ["2", "3"] {
       try node.commit(#"{"op":"update","model":"Author","key":"ann","fields":{"name":"\#(name)"}}"#)
     }
-    #expect(try undo("@1.2", node) == ["changed Author name:\"3\"→\"2\""])
-    #expect(try undo("@1.1", node) == ["changed Author name:\"2\"→\"1\""])
-    #expect(try undo("@1.0", node).first?.hasPrefix("removed Author") == true)
+    #expect(try undo("@3", node) == ["changed Author name:\"3\"→\"2\""])
+    #expect(try undo("@2", node) == ["changed Author name:\"2\"→\"1\""])
+    #expect(try undo("@1", node).first?.hasPrefix("removed Author") == true)
   }
 
   @Test func undoRefusesToOverwriteOthers() throws {
@@ -127,13 +126,13 @@ import Testing
     try node.commit(#"{"op":"create","model":"Member","key":"m","fields":{"name":"M","age":1}}"#)
     try node.commit(#"{"op":"update","model":"Member","key":"m","fields":{"age":2,"name":"N"}}"#)
     try node.commit(#"{"op":"update","model":"Member","key":"m","fields":{"age":3}}"#)
-    #expect(throws: NodeError.self) { try node.undoing([try node.event(named: "@1.1")], isForced: false) }
-    let plan = try node.undoing([try node.event(named: "@1.1")], isForced: true)
+    #expect(throws: NodeError.self) { try node.undoing([try node.event(named: "@2")], isForced: false) }
+    let plan = try node.undoing([try node.event(named: "@2")], isForced: true)
     #expect(changes(plan, node) == ["changed Member name:\"N\"→\"M\" age:3→1"])
   }
 
-  /// If the value that its writer had read came back, the one that stands against it in the conflict would be
-  /// gone without anybody having decided so.
+  /// Restoring the value that the winner's writer had read would discard the losing value without a
+  /// decision.
   @Test func undoOfAWinnerInAConflictShowsTheOther() throws {
     let bench = try Bench()
     let a = try bench.node("a", Self.schema)
@@ -146,11 +145,11 @@ import Testing
     let name = "b:1"
     #expect(try undo(name, a) == ["changed Member name:\"N\"→\"M\" age:3→2"])
     #expect(try a.conflictTexts == [])
-    // Over there b:1 is still shown, and a:2 has lost: there is nothing to take back.
+    // At b the winner b:1 is still shown and a:2 has lost, so there is nothing to undo.
     #expect(try undo("a:2", try bench.open("b")) == [])
   }
 
-  /// The record becomes what it is without the deletion: the change that lost against it is not lost.
+  /// The record returns with the change that had lost against the deletion.
   @Test func undoOfADeletionThatWonKeepsTheRecord() throws {
     let bench = try Bench()
     let a = try bench.node("a", Self.schema)
@@ -167,7 +166,7 @@ import Testing
     }
     #expect(try undo("b:1", a).first?.hasPrefix("added Member name:null→\"M\" age:null→2") == true)
     #expect(try a.conflictTexts == [])
-    // Of two deletions one alone is not taken back.
+    // Undoing one of two deletions is refused.
     try a.sync(c)
     try a.commit(#"{"op":"update","model":"Member","key":"m","fields":{"age":3},"ts":4000}"#)
     for node in [try bench.open("b"), c] {
@@ -209,7 +208,7 @@ import Testing
     try node.commit(#"{"op":"create","model":"Team","key":"new","fields":{"name":"New"}}"#)
     let team = try #require(node.schema.model(named: "Team"))
     let name = try #require(team.field(named: "name"))
-    let then = try node.moment("@1.1")
+    let then = try node.moment("@2")
     let plan = try node.restoration(of: team, key: nil, asOf: then, fields: [])
     #expect(
       changes(plan, node) == [
@@ -224,7 +223,7 @@ import Testing
     #expect(try node.restoration(of: team, key: nil, asOf: then, fields: []).changes.isEmpty)
   }
 
-  /// Between showing what an undo changes and appending it, another process may write.
+  /// Another process may write between the preview of an undo and its append.
   @Test func whatIsWrittenIsWhatWasShown() throws {
     let bench = try Bench()
     let node = try bench.node("a", Self.schema)
@@ -235,10 +234,10 @@ import Testing
     try node.commit(#"{"op":"update","model":"Member","key":"m","fields":{"age":2}}"#)
     let member = try #require(node.schema.model(named: "Member"))
     let plans = [
-      try node.undoing([try node.event(named: "@1.2")], isForced: true),
-      try node.restoration(of: member, key: nil, asOf: try node.moment("@1.1"), fields: []),
+      try node.undoing([try node.event(named: "@3")], isForced: true),
+      try node.restoration(of: member, key: nil, asOf: try node.moment("@2"), fields: []),
     ]
-    // A record that neither touches is no reason to ask again.
+    // A change of an unrelated record does not require another preview.
     try other.commit(#"{"op":"create","model":"Team","key":"t","fields":{"name":"T"}}"#)
     #expect(try node.write(plans[0], CommitNote()) == 1)
     #expect(try node.fields("Member", #""m""#)?.contains(#""age":1"#) == true)
@@ -249,7 +248,7 @@ import Testing
       #expect(try node.history == before)
     }
     try other.commit(#"{"op":"update","model":"Member","key":"n","fields":{"age":3}}"#)
-    let plan = try node.restoration(of: member, key: nil, asOf: try node.moment("@1.1"), fields: [])
+    let plan = try node.restoration(of: member, key: nil, asOf: try node.moment("@2"), fields: [])
     #expect(plan.changes.isEmpty, "this instance has not looked again")
     try other.commit(#"{"op":"delete","model":"Member","key":"n"}"#)
     #expect(throws: NodeError.self) { try node.write(plan, CommitNote()) }

@@ -6,7 +6,7 @@ import StemmaSchema
 import StemmaSimulation
 import Testing
 
-/// A schema that is accepted keeps working, whatever the log holds from before.
+/// An accepted schema works with every event that the log already holds.
 @Suite struct SchemaChangeTests {
   static let other = "type Other @model { id: ID! } "
   static let note = other + "type Note @model { id: ID!, color: String }"
@@ -19,7 +19,7 @@ import Testing
     return node
   }
 
-  /// What is refused of a schema; the node is unchanged then.
+  /// The number of refusals of a schema. A refused schema leaves the node unchanged.
   private func refused(_ node: Node, _ schema: String) throws -> Int {
     let before = SDL.print(node.schema)
     let count = try node.compare(schema: schema).refusals.count
@@ -37,7 +37,7 @@ import Testing
     return count
   }
 
-  /// The new key was taken, and each later command failed at the first of the old events.
+  /// Otherwise each later command would fail at the first old event.
   @Test func aHiddenModelComesBackOnlyWithTheKeyOfItsEvents() throws {
     let bench = try Bench()
     let node = try hiding(bench)
@@ -64,7 +64,7 @@ import Testing
     #expect(try refused(node, Self.other + valid) == 0)
   }
 
-  /// An Int field showed `red`.
+  /// Otherwise an Int field could show `red`.
   @Test func aHiddenFieldComesBackOnlyWithATypeOfItsValues() throws {
     let bench = try Bench()
     let node = try bench.node("a", Self.note)
@@ -93,7 +93,7 @@ import Testing
     #expect(try refused(node, schema("a: Int b: String")) == 0)
   }
 
-  /// The log was asked under the new name, which no event has.
+  /// Events keep the old name of the model.
   @Test func aRenamedModelKeepsItsKey() throws {
     let bench = try Bench()
     let node = try bench.node("a", Self.note)
@@ -115,7 +115,7 @@ import Testing
     #expect(try b.fields("Note", #""abc""#) == #"{"color":"red"}"#)
   }
 
-  /// Node b lacks the model, so that nobody compared the keys of a and c.
+  /// Node b lacks the model, so the keys of a and c were never compared.
   @Test func eventsOfAThirdNodeWithAnotherKeyAreRefused() throws {
     let bench = try Bench()
     let a = try bench.node("a", Self.note)
@@ -145,7 +145,7 @@ import Testing
     #expect(try bench.open("a").status().notices.isEmpty)
   }
 
-  /// Each is accepted and can be used, or is refused where its mistake stands.
+  /// Each schema is accepted and usable, or is refused with the position of its mistake.
   @Test func drawnSchemasAreUsableOrRefused() throws {
     let bench = try Bench()
     var used = 0

@@ -2,15 +2,14 @@ import Foundation
 import StemmaEvents
 import StemmaLog
 import StemmaNode
-import Synchronization
 import Testing
 
-/// Segments are made while others write.
+/// A segment is written while other processes write.
 @Suite struct SealingTests {
   @Test func othersWriteWhileASegmentIsWritten() throws {
     let bench = try Bench(segmentSize: 1)
     _ = try bench.node("a", DirectoryTests.note)
-    // The one thread uses them while the other waits.
+    // One thread uses them while the other waits.
     nonisolated(unsafe) let other = try bench.open("a")
     nonisolated(unsafe) var theirs: [String] = []
     let files = InterruptedFileSystem(at: bench.path("a/log/00000001.segment.partial")) {
@@ -25,7 +24,7 @@ import Testing
     #expect(try Node.verify(at: bench.path("a"), options: .init()).damage.isEmpty)
   }
 
-  /// As the library does: what was begun with one commit is finished with a later one, or at the end.
+  /// As in the library: a seal that begins with one commit ends with a later one, or at the end.
   @Test func commitsGoOnWhileASegmentIsMade() throws {
     let bench = try Bench(segmentSize: 200)
     let node = try bench.node("a", DirectoryTests.note)
@@ -54,7 +53,7 @@ import Testing
   }
 }
 
-/// Real files; something else happens when a new file at the given path is written to for the first time.
+/// Real files. A hook runs at the first write to a new file at the given path.
 private final class InterruptedFileSystem: FileSystem {
   private let base = POSIXFileSystem()
   private let path: String

@@ -4,7 +4,7 @@ import StemmaNode
 import StemmaTables
 import Testing
 
-/// A node follows a source that is imported again and again under one name.
+/// A node follows a source that is imported repeatedly under one name.
 @Suite struct SnapshotTests {
   static let schema = """
     type Team @model { id: ID! name: String! size: Int members: [Member] @hasMany(references: ["teamId"]) }
@@ -29,7 +29,7 @@ import Testing
 
   /// Imports sources under a name.
   ///
-  /// - Returns: what was created, changed, deleted and kept.
+  /// - Returns: the counts of created, changed, deleted and unchanged records.
   @discardableResult
   private func follow(
     _ node: Node, _ sources: [String]..., name: String = "crm", keepsMissing: Bool = false,
@@ -72,7 +72,7 @@ import Testing
     #expect(try Node.verify(at: bench.path("a"), options: Node.OpeningOptions()).damage.isEmpty)
   }
 
-  /// A nightly import reverted what was changed in the node since.
+  /// A nightly import keeps changes made in the node.
   @Test(arguments: [1, 1000]) func editsFromElsewhereStay(batch: Int) throws {
     let node = try bench.node("a", Self.schema)
     try follow(node, [Self.team("red", "Red"), Self.team("blue", "Blue")])
@@ -86,7 +86,7 @@ import Testing
     #expect(
       try follow(node, [Self.team("red", "Rot", 2), Self.team("blue", "Blue")], batch: batch) == [0, 1, 0, 0])
     #expect(try teams(node).first == #"red {"name":"Rot","size":2}"#)
-    // What the node shows already is no change.
+    // A value that the node already shows is not a change.
     try node.commit(Self.update("blue", #"{"size":7}"#))
     let rows = [Self.team("red", "Rot", 2), Self.team("blue", "Blue", 7)]
     #expect(try follow(node, rows, batch: batch) == [0, 0, 0, 0])
@@ -100,7 +100,7 @@ import Testing
     #expect(try follow(node, rows, keepsMissing: true) == [0, 0, 0, 1])
     #expect(try teams(node).count == 3)
     #expect(try follow(node, rows) == [0, 0, 1, 0])
-    // What the source never had stays, and a reference to the deleted record is cleared.
+    // Records that the source never had remain, and a reference to the deleted record is cleared.
     #expect(try teams(node).map { $0.prefix { $0 != " " } } == ["red", "green"])
     #expect(try node.fields("Member", #"{"id":"m"}"#) == #"{"name":null,"teamId":null}"#)
     #expect(try follow(node, rows) == [0, 0, 0, 0])
@@ -217,7 +217,7 @@ import Testing
     func b(_ id: Int, _ a: Int) -> String { #"{"model":"B","key":"\#(id)","fields":{"aId":"\#(a)"}}"# }
     try follow(node, [a(1), a(2), a(3), b(1, 1), b(2, 2), b(3, 3)])
     #expect(try follow(node, [a(1), b(1, 1)]) == [0, 0, 4, 0])
-    // What cannot be deleted is told when the rest is.
+    // Refused deletions are reported after the other ones.
     try follow(node, [a(1), a(2), a(3), b(1, 1), b(3, 3)])
     try node.commit(#"{"op":"create","model":"B","key":"own","fields":{"aId":"2"}}"#)
     let error = #expect(throws: NodeError.self) { try follow(node, [a(1), b(1, 1)]) }
@@ -228,7 +228,7 @@ import Testing
     #expect(try node.fields("A", #"{"id":"2"}"#) != nil && node.fields("A", #"{"id":"3"}"#) == nil)
   }
 
-  /// Whoever dies between the two leaves the digests behind the log.
+  /// A process that dies between the two steps leaves digests behind the log.
   @Test func digestsBehindTheLogChangeNothing() throws {
     let node = try bench.node("a", Self.schema)
     let first = [Self.team("red", "Red"), Self.team("blue", "Blue")]
@@ -240,21 +240,21 @@ import Testing
     try digests?.write(to: URL(fileURLWithPath: bench.path("a/snapshots.sqlite")))
     #expect(try follow(node, rows) == [0, 0, 0, 0])
     #expect(try node.history == history)
-    // A lost file is as none: the next import is the first.
+    // Without the file, the next import counts as the first.
     try FileManager.default.removeItem(atPath: bench.path("a/snapshots.sqlite"))
     try node.commit(Self.update("red", #"{"size":9}"#))
     #expect(try follow(node, [rows[0]]) == [0, 1, 0, 0])
     #expect(try teams(node).count == 2)
   }
 
-  /// Digests of events that are not durable would leave rows out for ever.
+  /// Digests of events that are not durable would skip their rows forever.
   @Test func digestsAreNeverAheadOfTheLog() throws {
     _ = try bench.node("a", Self.schema)
     let files = FailingFileSystem()
     var rows: [String] = []
     var operations = 0
     for round in 1... {
-      // In each round the source has other values.
+      // The source has different values in each round.
       rows = ["red", "blue", "green"].map { Self.team($0, "\($0)\(round)", round) }
       operations += 1
       let node = try bench.open("a", on: files)
@@ -280,7 +280,7 @@ import Testing
     let file = URL(fileURLWithPath: bench.path("a/snapshots.sqlite"))
     let whole = try Data(contentsOf: file)
     let history = try node.history
-    // Not a database; and one of another layout, which the header tells at byte 60.
+    // A file that is no database, and one of another layout, according to byte 60 of the header.
     var newer = whole
     newer[63] = 2
     for bytes in [Data(repeating: 65, count: 4096), newer] {

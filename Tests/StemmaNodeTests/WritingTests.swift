@@ -16,7 +16,7 @@ import Testing
     #expect(try node.history.count == 1)
   }
 
-  /// ⚑ As plain fields these would be in conflict after every two edits apart.
+  /// As plain fields they would be in conflict after every two concurrent edits.
   @Test func timesAreMaintainedAndNeverAConflict() throws {
     let bench = try Bench()
     let schema = "type Note @model { id: ID! text: String createdAt: AWSDateTime updatedAt: AWSDateTime }"
@@ -32,7 +32,7 @@ import Testing
     #expect(try b.fields("Note", #""n""#) == (try a.fields("Note", #""n""#)))
   }
 
-  /// ⚑ An event with the changed field alone would let a merge make a row that nobody wrote.
+  /// An event with only the changed field would let a merge create a row that no node wrote.
   @Test func optimisticEventsRecordAllFields() throws {
     let bench = try Bench()
     let node = try bench.node(
@@ -60,7 +60,7 @@ import Testing
     }
   }
 
-  /// Without a word on deletions, the longer history decides, here as everywhere.
+  /// Without a delete policy, the longer history wins, as for fields.
   @Test func byDefaultTheVersionDecidesBetweenADeletionAndAChange() throws {
     for changes in [1, 2] {
       let bench = try Bench()
@@ -72,7 +72,7 @@ import Testing
         try b.commit(
           #"{"op":"update","model":"Note","key":"n","fields":{"text":"\#(change)"},"ts":\#(change)}"#)
       }
-      // Of the same version as the first change, and by the clock later than both.
+      // It has the same version as the first change and a later timestamp than both.
       try a.commit(#"{"op":"delete","model":"Note","key":"n"}"#)
       try a.sync(b)
       #expect(try (a.fields("Note", #""n""#) != nil) == (changes == 2))
@@ -81,7 +81,8 @@ import Testing
     }
   }
 
-  /// ⚑ Who changes a field of a record whose deletion is contested has not decided that it shall live.
+  /// A field update of a record whose deletion is in conflict does not decide that the record
+  /// exists.
   @Test func deletePoliciesAndTheUpdateThatDoesNotBuryADeletion() throws {
     for (policy, exists) in [("DELETE_WINS", false), ("UPDATE_WINS", true)] {
       let bench = try Bench()
@@ -151,7 +152,7 @@ import Testing
         == "keyFieldAssigned")
   }
 
-  /// ⚑ Swift takes both for equal; SQLite keeps two rows, and so do keys, partitions and streams.
+  /// Swift considers both equal. SQLite keeps two rows, and so do keys, partitions and streams.
   @Test func composedAndDecomposedKeysAreTwoRecords() throws {
     let bench = try Bench()
     let node = try bench.node("a", Self.note)
@@ -228,7 +229,7 @@ import Testing
     #expect(try node.history.count == outcomes.count)
   }
 
-  /// The rows of a group are written while its events are synced; whichever of the two fails, and wherever.
+  /// The rows of a group are written while its events are synced. Either may fail, at any point.
   @Test func aGroupThatCannotBeStoredIsWholeOrGone() throws {
     var isStored = false
     var failures = 0

@@ -4,8 +4,9 @@ import Testing
 @testable import StemmaReplication
 import StemmaSimulation
 
-/// Several nodes, random writes, random pairs that talk over bad lines, scopes that change; then good lines
-/// until nothing moves. `MemoryNode` fails the test where an event is applied twice, early or out of order.
+/// Several nodes with random writes, scope changes and random pairs on faulty connections. Then
+/// connections are reliable until nothing changes. `MemoryNode` fails the test if an event is
+/// applied twice, early or out of order.
 @Suite struct ConvergenceTests {
   private static let partitions = ["t=a", "t=b", "t=c", "d=x"]
   private static let scopes = [["*"], ["t=*"], ["t=a", "t=b"], ["*", "!t=b"], ["d=x", "t=[ac]"]]
@@ -41,8 +42,8 @@ import StemmaSimulation
     node.write(keys, note: random.chance(50) ? CommitNote(by: node.name) : nil)
   }
 
-  /// Purging waits, as in the product, until the own events are safe elsewhere; the origin that wrote to a
-  /// partition that was purged is not used again.
+  /// As in the product, a purge waits until a peer holds the node's own events. An origin that
+  /// wrote to a purged partition is not used again.
   private static func changeScope(_ nodes: inout [MemoryNode], _ index: Int, _ random: inout SplitMix64)
     throws
   {
@@ -73,7 +74,7 @@ import StemmaSimulation
     (nodes[index], nodes[other]) = (talk.opening, talk.answering)
   }
 
-  /// Every node with the first, which holds everything, twice: up, then down.
+  /// Every node syncs twice with the first, which holds everything: up, then down.
   private static func heal(_ nodes: inout [MemoryNode]) throws {
     for _ in 0..<2 {
       for index in nodes.indices.dropFirst() {

@@ -2,18 +2,18 @@ import StemmaEvents
 
 @testable import StemmaReplication
 
-/// What may happen to a message on its way.
+/// Faults of a message in transit.
 enum Delivery { case whole, lost, twice, damaged(at: Int), swapped }
 
-/// Runs a session between two nodes over encoded messages, the way a transport would.
+/// Runs a session between two nodes over encoded messages, as a transport would.
 struct Conversation {
   var opening: MemoryNode
   var answering: MemoryNode
   var pieceTarget = ReplicationLimits.pieceTarget
-  /// Asked before each message.
+  /// Called before each message.
   var deliver: (_ number: Int, _ message: SessionMessage) -> Delivery = { _, _ in .whole }
 
-  /// What came of it.
+  /// The result of the session.
   var summary: SessionSummary?
   var answeredSummary: SessionSummary?
   var openingError: ReplicationError?
@@ -25,13 +25,13 @@ struct Conversation {
     self.answering = answering
   }
 
-  /// Ends when both sides have nothing more to say.
+  /// Ends when neither side has more messages.
   mutating func run(_ task: Session.Task, narrowedTo patterns: Scope = .everything) throws {
     var (near, hello) = Session.opening(opening.asSessionNode)
     var far = Session.answering(answering.asSessionNode, knowledge: answering.knowledge)
     var toFar = [hello]
     var toNear: [SessionMessage] = []
-    // What was not adopted when a session ended comes again.
+    // Batches that were not adopted at the end of a session are sent again.
     (opening.accepted, answering.accepted) = (nil, nil)
     var nearIsOpen = true
     var farIsOpen = true
@@ -58,7 +58,7 @@ struct Conversation {
     if farIsOpen { answeringError = far.closed() }
   }
 
-  /// Takes the first message off `queue`, and gives what arrives of it.
+  /// Removes the first message of `queue` and returns the received messages.
   private mutating func arrivals(
     _ queue: inout [SessionMessage]
   ) -> [Result<SessionMessage, ReplicationError>] {
@@ -85,13 +85,13 @@ struct Conversation {
     Result { () throws(ReplicationError) in try SessionMessage(decoding: bytes) }
   }
 
-  /// One message into one side. Gives the messages that go back, and whether the session is still open.
+  /// Delivers one message to one side. Returns the replies, and whether the session is still open.
   private static func step(
     _ session: inout Session, _ node: inout MemoryNode, _ message: Result<SessionMessage, ReplicationError>,
     task: Session.Task?, _ patterns: Scope, _ pieceTarget: Int, _ summary: inout SessionSummary?,
     _ failure: inout ReplicationError?
   ) throws -> ([SessionMessage], Bool) {
-    // A message that comes after the session's end meets a closed connection.
+    // A message after the session's end meets a closed connection.
     if case .over = session.state { return ([], false) }
     session.checkInvariants()
     defer { session.checkInvariants() }
@@ -137,7 +137,7 @@ struct Conversation {
     }
   }
 
-  /// Adopts what was handed out before, if it is time. Gives what came of it if the piece behind it is refused.
+  /// Adopts the pending batch when it is due. Returns the error if the next batch is refused.
   private static func settle(
     _ session: inout Session, _ node: inout MemoryNode,
     before message: Result<SessionMessage, ReplicationError>

@@ -5,7 +5,7 @@ import Testing
 
 @testable import StemmaReplication
 
-/// What a peer that knows the format, and means harm, may send inside of a sound piece.
+/// Contents that a malicious peer may send inside of a well-formed batch.
 @Suite struct HostilePeerTests {
   private static let partition = Partition("tenantId=acme")
   private static let origin = Origin(0xA)
@@ -23,12 +23,13 @@ import Testing
   ) -> Event {
     Event(
       partition: partition, model: model, key: key, operation: .create,
-      assignments: text.map { [Assignment("text", .string($0))] } ?? [], dot: Dot(origin, Sequence(sequence)),
+      assignments: text.map { [Assignment("text", .string($0))] } ?? [],
+      dot: EventID(origin, Sequence(sequence)),
       context: context, version: Version(version), timestamp: Timestamp(milliseconds: 1),
       commit: commit ?? CommitID(origin, sequence))
   }
 
-  /// A piece whose footer fits its events.
+  /// A batch whose footer fits its events.
   private static func piece(
     _ events: [Event], change: (inout [ShippedStream]) -> Void = { _ in }
   ) -> [UInt8] {
@@ -58,13 +59,13 @@ import Testing
     let scope: Scope
     scope = try Scope(patterns: ["tenantId=*"])
     var reader = ShipmentReader(
-      sender: LogID(1), scope: NarrowedScope(scope), knowledge: Knowledge(), schema: schema,
+      sender: LogID(1), scope: NarrowedScope(scope), knowledge: VersionVector(), schema: schema,
       names: ("here", "there"))
     _ = try reader.read(piece)
   }
 
-  private static func dot(_ sequence: UInt64, _ origin: Origin = origin) -> Dot {
-    Dot(origin, Sequence(sequence))
+  private static func dot(_ sequence: UInt64, _ origin: Origin = origin) -> EventID {
+    EventID(origin, Sequence(sequence))
   }
 
   @Test func anHonestPieceIsTaken() throws {
@@ -161,19 +162,19 @@ import Testing
 
   @Test func aPieceOfAnotherLogIsRefused() throws {
     var reader = ShipmentReader(
-      sender: LogID(2), scope: NarrowedScope(.everything), knowledge: Knowledge(), schema: Schema(),
+      sender: LogID(2), scope: NarrowedScope(.everything), knowledge: VersionVector(), schema: Schema(),
       names: ("here", "there"))
     #expect(throws: ReplicationError.self) { try reader.read(Self.piece([Self.event()])) }
     #expect(reader.knowledge.isEmpty)
   }
 
-  /// A piece that is announced chunk by chunk and never ends is cut off at the limit of pieces, and chunks
-  /// must come in the order of their pieces.
+  /// An endless batch in many chunks is refused at the size limit. Chunks must have the order of
+  /// their batches.
   @Test func chunksOfAnotherPieceEndTheSession() throws {
     let node = MemoryNode("here", id: 1)
     var (session, _) = Session.opening(node.asSessionNode)
     _ = session.receive(.greeting(MemoryNode("there", id: 2).greeting))
-    _ = session.begin(.pull, node: node.asSessionNode, scope: .everything, knowledge: Knowledge())
+    _ = session.begin(.pull, node: node.asSessionNode, scope: .everything, knowledge: VersionVector())
     guard
       case .failed(.unexpectedMessage, .some) = session.receive(
         .chunk(Chunk(piece: 1, isLast: false, bytes: [1])))

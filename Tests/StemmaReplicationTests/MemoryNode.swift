@@ -5,7 +5,7 @@ import Testing
 
 @testable import StemmaReplication
 
-/// A node without a disk: files of events, and what is known from them.
+/// A node in memory: files of events, and the version vector derived from them.
 struct MemoryNode {
   struct Record: Hashable {
     var partition: Partition
@@ -18,20 +18,20 @@ struct MemoryNode {
   var pastOrigins: [Origin] = []
   var scope = Scope.everything
   var schema = Schema()
-  /// Stands in every value.
+  /// Part of every value.
   var padding = ""
   var sdl = ""
   var readable = Scope.everything
   var writable = Scope.everything
-  /// Closed ones, and the one that grows.
+  /// Closed files, and the growing one.
   var files: [[(event: Event, note: CommitNote?)]] = [[]]
-  private(set) var knowledge = Knowledge()
+  private(set) var knowledge = VersionVector()
   private var records: [Record: (context: Context, version: Version)] = [:]
   private var commitNumber: UInt64 = 0
   private(set) var adoptions = 0
-  /// Whether a piece is adopted only when another one waits behind it, or none comes.
+  /// Whether a batch is adopted only when another one waits after it, or none follows.
   var adoptsLate = false
-  /// Handed out by the session, not adopted yet.
+  /// Returned by the session but not adopted yet.
   var accepted: VerifiedPiece?
 
   init(_ name: String, id: UInt64) {
@@ -41,7 +41,7 @@ struct MemoryNode {
   }
 
   var events: [Event] { files.flatMap { $0.map(\.event) } }
-  var source: MemorySource { MemorySource(files: files) }
+  var source: MemorySource { MemorySource(files: files, knowledge: knowledge) }
 
   var greeting: Greeting {
     Greeting(
@@ -54,7 +54,7 @@ struct MemoryNode {
     Session.Node(greeting: greeting, schema: schema, readable: readable, writable: writable)
   }
 
-  /// One commit of one event for each of these records.
+  /// One commit with one event for each of these records.
   mutating func write(_ keys: [(partition: String, key: Int64)], note: CommitNote? = nil) {
     commitNumber += 1
     for (name, key) in keys {
@@ -66,7 +66,7 @@ struct MemoryNode {
         Event(
           partition: partition, model: "Thing", key: record.key, operation: state == nil ? .create : .update,
           assignments: [Assignment("value", .string("\(self.name) \(commitNumber)\(padding)"))],
-          dot: Dot(origin, sequence), context: state?.context ?? .empty,
+          dot: EventID(origin, sequence), context: state?.context ?? .empty,
           version: (state?.version ?? .zero).next,
           timestamp: Timestamp(milliseconds: 1_700_000_000_000 + commitNumber),
           commit: CommitID(origin, commitNumber)), note)
@@ -82,7 +82,7 @@ struct MemoryNode {
     origin = Origin(origin.rawValue + 1)
   }
 
-  /// Drops what is out of the new scope.
+  /// Removes events outside of the new scope.
   mutating func changeScope(to new: Scope) {
     scope = new
     files = files.map { $0.filter { new.contains($0.event.partition) } }
@@ -115,7 +115,7 @@ struct MemoryNode {
     records[Record(partition: event.partition, key: event.key)] = state
   }
 
-  /// All that must agree between two nodes of one scope: the events, by name and content.
+  /// The part that must be equal on two nodes of one scope: the events, by id and content.
   func contents(of scope: Scope = .everything) -> [String] {
     events.filter { scope.contains($0.partition) }.map { "\($0.partition) \($0.dot) \($0.digest)" }.sorted()
   }
@@ -127,37 +127,53 @@ struct MemoryNode {
   }
 }
 
-/// Counts an event's raw size as read; skips events of other partitions as a log skips blocks.
+/// Counts an event's raw size as read. Skips events of other partitions, as a log skips blocks.
 final class MemorySource: ShipmentSource {
   private let files: [[(event: Event, note: CommitNote?)]]
   private(set) var bytesRead: UInt64 = 0
   private(set) var filesRead: [UInt64] = []
 
-  init(files: [[(event: Event, note: CommitNote?)]]) { self.files = files }
+  let knowledge: VersionVector
+
+  init(files: [[(event: Event, note: CommitNote?)]], knowledge: VersionVector) {
+    self.files = files
+    self.knowledge = knowledge
+  }
 
   func shipmentFiles() -> [SourceFile] {
     files.enumerated().map { index, events in
-      var ranges: [Partition: [Origin: StreamRange]] = [:]
-      for event in events.map(\.event) {
-        let (partition, origin, sequence) = (event.partition, event.dot.origin, event.dot.sequence)
-        let fresh = StreamRange(
-          partition: partition, origin: origin, from: sequence, to: sequence, hash: .zero)
-        var range = ranges[partition]?[origin] ?? fresh
-        range.to = sequence
-        range.hash += event.digest.hash
-        ranges[partition, default: [:]][origin] = range
-      }
-      return SourceFile(
-        number: UInt64(index), end: Position(file: UInt64(index), index: UInt64(events.count)),
-        streams: ranges.values.flatMap(\.values))
+      SourceFile(
+        start: Position(UInt64(index)), end: Position(UInt64(index) + 1), events: UInt64(events.count))
     }
+  }
+
+  func streams(of file: SourceFile, in partitions: Set<Partition>) -> [StreamRange] {
+    var ranges: [StreamID: StreamRange] = [:]
+    for event in files[Int(file.start.rawValue)].map(\.event) where partitions.contains(event.partition) {
+      let sequence = event.dot.sequence
+      let fresh = StreamRange(
+        partition: event.partition, origin: event.dot.origin, from: sequence, to: sequence, hash: .zero)
+      ranges[StreamID(event), default: fresh].to = sequence
+    }
+    return Array(ranges.values)
+  }
+
+  func streamHashes(_ ends: [EventName]) -> [EventName: StreamHash] {
+    var hashes: [EventName: StreamHash] = [:]
+    for end in ends {
+      for event in files.joined().map(\.event)
+      where StreamID(event) == StreamID(end) && event.dot.sequence <= end.dot.sequence {
+        hashes[end, default: .zero] += event.digest.hash
+      }
+    }
+    return hashes
   }
 
   func sealed(_ file: SourceFile, atLeast least: Int) -> SealedFile? { nil }
 
   func events(of file: SourceFile, in partitions: Set<Partition>) -> EventPull {
-    filesRead.append(file.number)
-    var rest = files[Int(file.number)][...]
+    filesRead.append(file.start.rawValue)
+    var rest = files[Int(file.start.rawValue)][...]
     return { () throws(ReplicationError) in
       while let item = rest.popFirst() {
         if partitions.contains(item.event.partition) {

@@ -4,8 +4,8 @@ import StemmaSimulation
 extension SplitMix64 {
   mutating func hash() -> StreamHash { StreamHash(high: next(), low: next()) }
 
-  mutating func knowledge(partitions: Int) -> Knowledge {
-    var knowledge = Knowledge()
+  mutating func knowledge(partitions: Int) -> VersionVector {
+    var knowledge = VersionVector()
     for index in 0..<partitions {
       for _ in 0...below(3) {
         knowledge[Partition("tenant=\(index)é"), Origin(next())] = StreamHead(

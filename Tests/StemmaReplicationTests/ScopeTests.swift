@@ -70,7 +70,7 @@ import StemmaSimulation
     #expect(!Scope.nothing.contains(Partition("Author")))
   }
 
-  /// A pattern that another covers is listed on; removing the exact one keeps the partition.
+  /// A pattern that is covered by another one remains listed. Removing it keeps the partition.
   @Test func aPartitionThatAnotherPatternCoversStays() throws {
     let scope = try Scope(patterns: ["partition=Tests", "partition=T*"])
     let without = try scope.removing([ScopePattern("partition=Tests")])
@@ -86,7 +86,8 @@ import StemmaSimulation
     #expect(narrowed.patterns == ["*", "!Author"])
     #expect(try narrowed.adding([ScopePattern("Author")]).patterns == ["*", "Author"])
     #expect(try narrowed.removing([ScopePattern("!Author")]) == everything)
-    // With the last inclusion its exclusions go: "only exclusions" must not come to mean everything.
+    // Removing the last inclusion also removes its exclusions, because a list of only exclusions
+    // would mean everything.
     #expect(try narrowed.removing([.everything]) == .nothing)
     let commit = try ScopePattern("Commit")
     #expect(throws: ReplicationError.scope(.notListed(commit))) { try everything.removing([commit]) }
@@ -123,7 +124,7 @@ import StemmaSimulation
     }
   }
 
-  /// The matcher against one that tries everything. Seed 11.
+  /// Compared with a matcher that tries everything. Seed 11.
   @Test func globsAgreeWithANaiveMatcher() throws {
     func naive(_ pattern: Substring, _ name: Substring) -> Bool {
       guard let first = pattern.first else { return name.isEmpty }

@@ -24,7 +24,7 @@ import StemmaSimulation
       .unexpectedMessage("end", expected: "greeting"),
       .fork(Fork(partition: partition, origin: Origin(1), sequence: Sequence(4), finder: side, peer: side)),
       .gap(partition, Origin(2), expected: Sequence(3), found: Sequence(7)), .foreignPartition(partition),
-      .hostileEvent(EventName(partition: partition, dot: Dot(Origin(1), Sequence(2))), "why"),
+      .hostileEvent(EventName(partition: partition, dot: EventID(Origin(1), Sequence(2))), "why"),
       .incomplete("half"), .failed("disk"),
     ]
     return [
@@ -50,7 +50,7 @@ import StemmaSimulation
         #expect(throws: ReplicationError.self) { try SessionMessage(decoding: Array(bytes[..<cut])) }
       }
       #expect(throws: ReplicationError.self) { try SessionMessage(decoding: bytes + [0]) }
-      // The same with a checksum that holds; a chunk is as long as its bytes are.
+      // The same with a correct checksum. A chunk may have any length.
       if case .chunk = message { continue }
       let content = bytes.dropLast(4)
       for cut in 0..<content.count {
@@ -76,8 +76,8 @@ import StemmaSimulation
     }
   }
 
-  /// Every byte changed in a few ways, and random bytes, with checksums that hold: an error, or a message
-  /// whose bytes are these. Seed 13.
+  /// Every byte changed in a few ways, and random bytes, with correct checksums: an error, or a
+  /// message with exactly these bytes. Seed 13.
   @Test func hostileMessagesAreRefusedOrCanonical() throws {
     var random = SplitMix64(seed: 13)
     func probe(_ content: [UInt8]) {

@@ -30,7 +30,7 @@ import Testing
     #expect(pulled.events == 2 && pulled.bytesShipped > 0 && pulled.bytesRead > 0)
     #expect(talk.answeredSummary?.peerKnowledge == talk.opening.knowledge)
 
-    // Again: nothing to move, nothing is read, and nothing is taken for a deletion.
+    // Again: nothing is moved or read, and nothing counts as a deletion.
     var again = Conversation(talk.opening, talk.answering)
     try again.run(.pull)
     #expect(again.messages.map(\.name) == ["greeting", "greeting", "request", "end", "acknowledgement"])
@@ -71,7 +71,7 @@ import Testing
     try talk.run(.pull, narrowedTo: try Scope(patterns: ["t=c", "t=d"]))
     #expect(talk.opening.knowledge.sortedPartitions.map(\.description) == ["t=a", "t=c"])
     #expect(talk.summary?.pulled?.partitions.map(\.description) == ["t=c"])
-    // A relay gives what it holds, and no more.
+    // A relay sends exactly the events that it holds.
     var third = MemoryNode("davos", id: 3)
     third.scope = try Scope(patterns: ["t=c"])
     var relay = Conversation(third, talk.opening)
@@ -100,7 +100,8 @@ import Testing
     }
   }
 
-  /// Key, partition rule and conflict policy must agree; models and fields that one side lacks need not.
+  /// Key, partition rule and conflict policy must be equal. Models and fields may be missing on one
+  /// side.
   @Test(arguments: [
     ("type A @model { id: ID! }", "type A @model { id: ID! name: String } type B @model { id: ID! }", true),
     (
@@ -162,7 +163,7 @@ import Testing
     var peer = node
     peer = MemoryNode("chur", id: 9)
     _ = far.receive(.greeting(peer.greeting))
-    for message in [SessionMessage.greeting(peer.greeting), .acknowledgement(Knowledge())] {
+    for message in [SessionMessage.greeting(peer.greeting), .acknowledgement(VersionVector())] {
       var session = far
       guard case .failed(.unexpectedMessage, .some) = session.receive(message) else {
         Issue.record("\(message.name) was taken")
@@ -172,7 +173,7 @@ import Testing
     #expect(far.closed() == nil)
   }
 
-  /// A machine that was set back to a backup meets its own later events.
+  /// A machine that was restored from a backup meets its own later events.
   @Test func aPeerThatHoldsMoreOfAnOwnOriginAsksForANewOne() throws {
     var (one, two) = pair()
     let backup = one
@@ -190,7 +191,7 @@ import Testing
       #expect(summary?.originsToRetire == [one.origin], "\(task) \(answers)")
     }
 
-    // Had it written before it looked, that is a fork, found by whichever side sees both.
+    // If it writes before it syncs, that is a fork, found by the side that sees both histories.
     var forked = backup
     forked.write("t=a", 5)
     var sync = Conversation(forked, two)
@@ -204,8 +205,8 @@ import Testing
     #expect(sync.opening.contents() == forked.contents() && sync.answering.contents() == two.contents())
   }
 
-  /// The copy wrote two events under the old origin, the original one; then only the copy's third is new
-  /// to the other side. No dot is held by both with different content at the end of either stream.
+  /// The copy wrote three events under the old origin, the original one. The reader needs only the
+  /// copy's later events, so no common event id is compared. The stream hash reveals the fork.
   @Test func aForkIsFoundByTheStreamHashWhenNoDotOverlaps() throws {
     var original = MemoryNode("basel", id: 1)
     original.write("t=a")
@@ -227,9 +228,10 @@ import Testing
     #expect(second.openingError == .refusedByPeer(.fork(fork)))
     #expect(second.opening.contents() == reader.contents())
 
-    // A sender that does not look is caught by the receiver: the shipment names the hash before it.
+    // A receiver detects it even if the sender does not, because the shipment contains the
+    // preceding hash.
     let source = copy.source
-    let blind = Knowledge([
+    let blind = VersionVector([
       Partition("t=a"): [
         copy.origin: StreamHead(
           sequence: Sequence(2), hash: copy.files[0][0].event.digest.hash + copy.files[0][1].event.digest.hash
@@ -249,7 +251,7 @@ import Testing
     }
   }
 
-  /// What comes meanwhile is checked on other threads, and handed out in its turn.
+  /// Batches that arrive during an adoption are checked on other threads and returned in order.
   @Test func onePieceMayComeWhileAnotherIsAdopted() throws {
     var (one, two) = pair()
     for key in 0..<4 { two.write("t=a", Int64(key)) }
@@ -292,7 +294,7 @@ import Testing
     }
   }
 
-  /// A peer may cut pieces as it likes: bytes that come one by one are no array each.
+  /// A peer may split batches arbitrarily. Single bytes must not become separate arrays.
   @Test func shortChunksAreOnePiece() throws {
     var (one, two) = pair()
     for key in 0..<4 { two.write("t=a", Int64(key)) }
@@ -331,7 +333,8 @@ import Testing
     #expect(receiving.parts.map(\.count) == [1, limit, limit, limit / 2 + 1, limit / 2, limit / 2 + 1])
   }
 
-  /// Inside of one process a piece is handed over as it is, however long: it is one array on both sides.
+  /// Within one process a batch is passed as a whole, whatever its length: both sides share one
+  /// array.
   @Test func aPieceThatStaysInTheProcessIsOneChunk() throws {
     let (_, two) = pair()
     let bytes = [UInt8](repeating: 7, count: ReplicationLimits.chunk + 1)
@@ -341,7 +344,7 @@ import Testing
       var session = Session.answering(node, knowledge: two.knowledge)
       session.state = .shipping(
         Session.Shipping(
-          request: TransferRequest(scope: NarrowedScope(.everything), knowledge: Knowledge()),
+          request: TransferRequest(scope: NarrowedScope(.everything), knowledge: VersionVector()),
           summary: TransferSummary(direction: .sent)))
       let chunks = session.piece(bytes).compactMap { if case .chunk(let chunk) = $0 { chunk } else { nil } }
       #expect(chunks.map(\.bytes.count) == (sharesMemory ? [bytes.count] : [bytes.count - 1, 1]))
@@ -349,7 +352,7 @@ import Testing
     }
   }
 
-  /// The connection ends after every possible message; a second run completes the work.
+  /// The connection ends after every possible message. A second run completes the work.
   @Test(arguments: [false, true]) func aSessionCutAnywhereGoesOnFromThere(adoptsLate: Bool) throws {
     var (one, two) = pair()
     (one.adoptsLate, two.adoptsLate) = (adoptsLate, adoptsLate)

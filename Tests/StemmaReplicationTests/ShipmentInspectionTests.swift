@@ -5,7 +5,7 @@ import Testing
 
 @testable import StemmaReplication
 
-/// Taking shipments apart, whole and damaged ones.
+/// Inspection of intact and corrupt shipments.
 @Suite struct ShipmentInspectionTests {
   private func shipment() throws -> [UInt8] {
     var node = MemoryNode("basel", id: 1)
@@ -15,7 +15,7 @@ import Testing
     }
     let source = node.source
     let plan = try ShipmentPlan(
-      source: source, scope: NarrowedScope(.everything), above: Knowledge(), names: ("basel", "receiver"))
+      source: source, scope: NarrowedScope(.everything), above: VersionVector(), names: ("basel", "receiver"))
     var writer = ShipmentWriter(
       source: source, plan: plan, sender: node.logID, bytesReadBefore: 0, pieceTarget: 1)
     var bytes: [UInt8] = []
@@ -43,14 +43,14 @@ import Testing
 
   @Test func wrongBytesAreSeenAndCutsSurvived() throws {
     let bytes = try shipment()
-    // A prime step meets every place of the format, in one piece or another.
+    // A prime step covers every place of the format in some batch.
     for index in stride(from: 0, to: bytes.count, by: 13) {
       var spoilt = bytes
       spoilt[index] ^= 1 << UInt8(index % 8)
       #expect(try parts(spoilt).contains { !$0.flaws.isEmpty }, "byte \(index)")
       let cut = try parts(Array(bytes[..<index]))
       let isWhole = !cut.contains { !$0.flaws.isEmpty }
-      // A cut between two pieces leaves a whole shipment of fewer.
+      // A cut between two batches leaves a valid, shorter shipment.
       #expect(!isWhole || cut.last.map { $0.kind == .trailer } ?? true, "cut to \(index)")
     }
   }

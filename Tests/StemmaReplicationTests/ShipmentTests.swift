@@ -10,7 +10,7 @@ import StemmaSimulation
   private let everything = NarrowedScope(.everything)
 
   private func pieces(
-    of node: MemoryNode, above knowledge: Knowledge = Knowledge(),
+    of node: MemoryNode, above knowledge: VersionVector = VersionVector(),
     scope: NarrowedScope = NarrowedScope(.everything),
     target: Int = ReplicationLimits.pieceTarget
   ) throws -> [[UInt8]] {
@@ -26,7 +26,7 @@ import StemmaSimulation
   }
 
   private func reader(
-    of node: MemoryNode, knowledge: Knowledge = Knowledge(),
+    of node: MemoryNode, knowledge: VersionVector = VersionVector(),
     scope: NarrowedScope = NarrowedScope(.everything),
     schema: Schema = Schema()
   ) -> ShipmentReader {
@@ -86,7 +86,7 @@ import StemmaSimulation
     #expect(try writer.next() == nil)
     #expect(source.filesRead == [3], "files whose streams the receiver holds are skipped by their footers")
     #expect(writer.end.knowledge == node.knowledge.restricted { scope.contains($0) })
-    // A receiver whose knowledge ends inside of a file.
+    // A receiver whose version vector ends inside of a file.
     var half = reader(of: node)
     for piece in try pieces(of: node, target: 1).prefix(3) { _ = try half.read(piece) }
     var rest = reader(of: node, knowledge: half.knowledge)
@@ -94,15 +94,15 @@ import StemmaSimulation
     #expect(rest.knowledge == node.knowledge)
   }
 
-  /// An empty shipment says nothing about what is held.
+  /// An empty shipment does not change the receiver's events.
   @Test func emptyShipmentsAndEndsNeverMeanDeletion() throws {
     let node = sender()
     let reader = reader(of: node, knowledge: node.knowledge)
-    let nothing = TransferEnd(pieces: 0, events: 0, bytesRead: 0, knowledge: Knowledge())
+    let nothing = TransferEnd(pieces: 0, events: 0, bytesRead: 0, knowledge: VersionVector())
     try reader.finish(nothing)
     #expect(reader.knowledge == node.knowledge)
     #expect(throws: ReplicationError.self) { try Piece(decoding: []) }
-    // And one that holds back what it says it has is incomplete.
+    // A shipment that lacks announced events is incomplete.
     #expect {
       try self.reader(of: node).finish(
         TransferEnd(pieces: 0, events: 0, bytesRead: 0, knowledge: node.knowledge))
@@ -117,7 +117,7 @@ import StemmaSimulation
     var reader = reader(of: node)
     let verified = try reader.read(all[0])
     #expect(try reader.read(all[0]).remaining(above: reader.knowledge) == nil)
-    // Another process adopted half of it meanwhile.
+    // Another process has adopted half of it.
     var half = MemoryNode("receiver", id: 5)
     var halfReader = self.reader(of: node)
     for piece in try pieces(of: node, target: 1).prefix(2) { try half.adopt(try halfReader.read(piece)) }
@@ -150,7 +150,7 @@ import StemmaSimulation
     }
   }
 
-  /// A peer that computes its digests well and lies about the rest. Seed 17.
+  /// A peer with correct digests and false contents. Seed 17.
   @Test func piecesWithGoodDigestsAndBadContentNeverTrap() throws {
     let node = sender()
     let piece = try pieces(of: node)[0]
@@ -169,7 +169,7 @@ import StemmaSimulation
         taken += 1
       } catch {}
     }
-    // Only a change that changes nothing, or one in a note, may pass.
+    // Only a change without effect, or one in a message, may pass.
     #expect(taken < 400)
   }
 

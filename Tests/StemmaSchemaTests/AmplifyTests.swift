@@ -2,7 +2,7 @@ import Foundation
 import StemmaSchema
 import Testing
 
-/// Amplify's own test schemas, against what Amplify's code generator made of them.
+/// Amplify's own test schemas, compared with the output of Amplify's code generator.
 @Suite(.enabled(if: Corpus.isThere, Corpus.reason)) struct AmplifyTests {
   struct Expected: Decodable {
     struct Field: Decodable {
@@ -27,8 +27,8 @@ import Testing
     return (schema, expected)
   }
 
-  /// The key as the text of the schema has it: the field with `@primaryKey` and its sort keys, else `id`; nil if
-  /// the text has no such type.
+  /// The key in the text of the schema: the field with `@primaryKey` and its sort keys, else `id`.
+  /// Nil if the text has no such type.
   private func keyInSDL(of model: String, in name: String) throws -> [String]? {
     let text = try Corpus.text("amplify-schemas/\(name).graphql")
     guard let start = text.firstRange(of: try Regex("type \(model)\\s"))?.lowerBound else { return nil }
@@ -37,8 +37,8 @@ import Testing
     return [String(key.1)] + (key.2 ?? "").matches(of: /"(\w+)"/).map { String($0.1) }
   }
 
-  /// Gen 1 stores an implicit `@hasOne` and the `@belongsTo` that faces it as two references. Gen 2 and Stemma store
-  /// only the one of the `@belongsTo`.
+  /// Gen 1 stores an implicit `@hasOne` and its `@belongsTo` as two references. Gen 2 and Stemma
+  /// store only the reference of the `@belongsTo`.
   private static func isPair(_ model: String, _ name: String) -> Bool {
     ["Project4aV2", "Project4bV2"].contains(model) && name.lowercased().hasSuffix("team")
       || ["project4aV2TeamId", "project4bV2TeamId"].contains(name)
@@ -50,7 +50,7 @@ import Testing
     #expect(expected.count == count)
     for (modelName, model) in expected.sorted(by: { $0.key < $1.key }) {
       let read = try #require(schema.model(named: modelName))
-      // A join model that `@manyToMany` makes stands in no text.
+      // A join model that `@manyToMany` creates is not in the text.
       let key = try model.primaryKey ?? keyInSDL(of: modelName, in: name)
       if let key {
         #expect(read.keyFields.map { read.fields[$0].name } == key, "\(modelName)")
@@ -59,7 +59,8 @@ import Testing
       }
       for (fieldName, field) in model.fields.sorted(by: { $0.key < $1.key }) {
         if Self.isPair(modelName, fieldName) { continue }
-        // The generator adds both timestamps to every model; here they stand where they are declared.
+        // The generator adds both timestamps to every model. Here a model has only its declared
+        // ones.
         if ["createdAt", "updatedAt"].contains(fieldName) { continue }
         let found = try #require(read.field(named: fieldName), "\(modelName).\(fieldName)")
         #expect(Self.type(found.type) == field.type, "\(modelName).\(fieldName)")
@@ -82,14 +83,14 @@ import Testing
     }
   }
 
-  /// Nothing is made up beyond what the generator made: its fields, the reference fields of its relations,
-  /// and the key.
+  /// The schema adds no fields to those of the generator: its fields, the reference fields of its
+  /// relations, and the key.
   @Test(arguments: ["common-primarykey", "transformerv2"])
   func noFieldIsAddedThatAmplifyDoesNotKnow(name: String) throws {
     let (schema, expected) = try load(name)
     for model in schema.models {
       guard let known = expected[model.name] else { continue }
-      // The generator leaves out `id`, and fields that a belongsTo hides.
+      // The generator omits `id`, and fields that a belongsTo hides.
       let names = Set(known.fields.keys).union(known.relations.values.flatMap(\.targetNames)).union(["id"])
       #expect(model.fields.filter { !names.contains($0.name) }.map(\.name) == [], "\(model.name)")
     }

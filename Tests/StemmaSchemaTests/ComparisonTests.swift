@@ -18,7 +18,7 @@ import Testing
     type Owner @model { name: String }
     """
 
-  /// Replaces one piece of the base schema, and compares.
+  /// Replaces one part of the base schema, and compares.
   private func compare(
     _ old: String, _ new: String, withEvents: Set<String> = ["Task"],
     sourceLocation: SourceLocation = #_sourceLocation
@@ -55,7 +55,7 @@ import Testing
 
   @Test func nothingChanges() throws {
     #expect(try compare("title", "title").isEmpty)
-    // Nor does the way in which the same is said.
+    // Another spelling of the same declaration is not a change.
     #expect(try compare("fields: [\"ownerId\"]", "references: \"ownerId\"").isEmpty)
   }
 
@@ -95,7 +95,7 @@ import Testing
     #expect(comparison.refusals == [])
   }
 
-  /// ⚑ Key, partition rule and conflict policy are refused once the model has events.
+  /// Key, partition rule and conflict policy cannot change once the model has events.
   @Test func keyPartitionRuleAndConflictPolicyAreForEver() throws {
     try expectRefused(
       "sortKeyFields: [\"number\"]", "sortKeyFields: [\"number\", \"title\"]", nil,
@@ -157,7 +157,7 @@ import Testing
     #expect(added.changes == [.relationshipAdded(model: "Task", name: "owner")])
   }
 
-  /// ⚑ Peers that differ in key, partition rule or conflict policy are refused.
+  /// Peers that differ in key, partition rule or conflict policy are refused.
   @Test func peersMustAgreeOnKeyPartitionAndPolicy() throws {
     let ours = try SDL.read(Self.base).schema
     func conflicts(_ old: String, _ new: String) throws -> [PeerConflict.Subject] {

@@ -2,7 +2,8 @@ import Foundation
 import StemmaSchema
 import Testing
 
-/// The schemas and oracles below the folder that STEMMA_DATA names; tests that need them are skipped without it.
+/// The schemas and oracles in the folder of STEMMA_DATA. Without it, tests that need them are
+/// skipped.
 enum Corpus {
   static let folder = ProcessInfo.processInfo.environment["STEMMA_DATA"].flatMap { $0.isEmpty ? nil : $0 }
   static let isThere = folder != nil

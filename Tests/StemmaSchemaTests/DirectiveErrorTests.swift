@@ -9,12 +9,12 @@ import Testing
     expectError("type A @model ‸@key(fields: [\"x\"]) { x: Int }", "`@key` is not supported", "`@primaryKey`")
     expectError("type A @model(‸foo: 1) { x: Int }", "`@model` has no argument `foo`", "it takes timestamps")
     expectError(
-      "type A @model { x: Int ‸@model }", "`@model` cannot stand on a field", "behind the name of a type")
+      "type A @model { x: Int ‸@model }", "`@model` is not allowed on a field", "behind the name of a type")
     expectError(
-      "type A @model ‸@hasMany { x: Int }", "`@hasMany` cannot stand on", "behind a field of a type")
+      "type A @model ‸@hasMany { x: Int }", "`@hasMany` is not allowed on", "behind a field of a type")
     expectError("type A @model ‸@model { x: Int }", "`@model` stands twice", "keep one")
     expectError(
-      "type A ‸@partition(fields: []) { x: Int }", "`@partition` cannot stand on a type without `@model`")
+      "type A ‸@partition(fields: []) { x: Int }", "`@partition` is not allowed on a type without `@model`")
     try expectWarning("type A @model ‸@searchable { x: Int }", "`@searchable` is ignored")
     try expectWarning("type A @model(‸queries: null) { x: Int }", "`queries` of `@model` is ignored")
     try expectWarning("type A @model { x: Int @index(name: \"i\", ‸queryField: \"q\") }", "`queryField`")
@@ -124,7 +124,7 @@ import Testing
     expectError("type A @model { x: Int @index(name: ‸\"a b\") }", "cannot name an index", "letters")
     expectError(
       "type A @model { x: Int @index(name: \"a\") @index(name: ‸\"A\") }",
-      "two indexes named `a` but for case", "a name of its own")
+      "two indexes named `a` except for case", "a name of its own")
     expectError("type A @model { x: Int @index ‸@index }", "two indexes named `byX`", "a name of its own")
   }
 

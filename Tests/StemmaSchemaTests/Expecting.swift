@@ -1,7 +1,7 @@
 import StemmaSchema
 import Testing
 
-/// Reads a schema that has a `‸` before the place of its error, and checks place, message and advice.
+/// Reads a schema with a `‸` before the place of its error. Checks place, message and advice.
 func expectError(
   _ marked: String, _ message: String, _ advice: String? = nil,
   sourceLocation: SourceLocation = #_sourceLocation

@@ -1,7 +1,7 @@
 import StemmaSchema
 import Testing
 
-/// The table of Amplify's documentation that tells when a key is filled in with a UUID, row by row.
+/// The table of Amplify's documentation about automatic UUID keys, row by row.
 @Suite struct IdentifierTests {
   private func customer(_ fields: String) throws -> Model {
     let schema = try SDL.read(

@@ -1,7 +1,7 @@
 import StemmaSchema
 import Testing
 
-/// Every limit, one below, at it and one above.
+/// Every limit: one below, at it, and one above.
 @Suite struct LimitTests {
   private func check(_ limit: Int, _ text: (Int) -> String, sourceLocation: SourceLocation = #_sourceLocation)
   {

@@ -21,18 +21,18 @@ import Testing
     expectError("type A @model ‸@table(name: \"a b\") { x: Int }", "cannot name a table", "letters")
   }
 
-  /// ⚑ SQLite takes `postID` and `postId` for one column, and `books` and `BOOKS` for one table.
+  /// SQLite considers `postID` and `postId` one column, and `books` and `BOOKS` one table.
   @Test func namesThatDifferOnlyInCaseAreRefused() {
     expectError(
       "type A @model {\n  postID: ID\n  ‸postId: ID\n}", "`postID` and `postId` of `A` differ only in case",
       "one column")
     expectError(
-      "type Book @model { x: Int }\ntype ‸BOOK @model { x: Int }", "have the same name `books` but for case",
-      "@table")
+      "type Book @model { x: Int }\ntype ‸BOOK @model { x: Int }",
+      "have the same name `books` except for case", "@table")
     expectError(
       "type Book @model { x: Int }\ntype Other @model ‸@table(name: \"Books\") { x: Int }", "same name",
       "@table")
-    // Implied reference fields take part.
+    // Implied reference fields are included.
     expectError(
       "type P @model { c: [C] ‸@hasMany }\ntype C @model { PCID: ID }".replacing(
         "c: [C] ‸", with: "‸c: [C] "),

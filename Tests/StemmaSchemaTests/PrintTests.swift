@@ -55,7 +55,7 @@ import StemmaSimulation
         """)
   }
 
-  /// Seeds are printed with a failure, so each can be run again.
+  /// Failures print the seed, so that each can be repeated.
   @Test(arguments: 1...200)
   func whatIsPrintedIsReadBack(seed: Int) throws {
     var generator = SchemaGenerator(seed: UInt64(seed))
@@ -66,7 +66,8 @@ import StemmaSimulation
     #expect(try SDL.print(SDL.read(printed).schema) == printed)
   }
 
-  /// A schema that is accepted can be stored and read back; any other is refused at a place of its text.
+  /// An accepted schema can be stored and read back. Any other is refused with a position in its
+  /// text.
   @Test func looseSchemasAreReadBackOrRefusedWithTheirPlace() throws {
     var accepted = 0
     let count = Trials.count(500)
@@ -98,8 +99,8 @@ import StemmaSimulation
     type Box @model { id: ID! FIELDS BACK }
     """
 
-  /// Implied reference fields were taken as declared, some required and some not, and the canonical text, which names
-  /// them, was refused by each later command.
+  /// The canonical text names implied reference fields, so a mixture that it cannot express must be
+  /// refused at once.
   @Test(arguments: [
     ("boxes: [Box] @hasMany", "", "rackBoxes"), ("", "rack: Rack @belongsTo", "boxRack"),
   ])
@@ -135,7 +136,8 @@ import StemmaSimulation
       "partly required: `boxRackCol` is not", "make all of boxRackRow, boxRackCol required, or none")
   }
 
-  /// The canonical text spells out what a text implies, so it can be too long where the text is not.
+  /// The canonical text includes implied parts, so it can exceed the limit although the original
+  /// does not.
   @Test func aSchemaWhoseCanonicalTextIsTooLongIsRefused() throws {
     var text = ""
     let name = String(repeating: "n", count: 240)

@@ -28,7 +28,7 @@ import Testing
       "`b2` of `A` is a relationship and holds no key", "a field of type ID")
   }
 
-  /// ⚑ Nullability must agree among the reference fields that the key does not fix.
+  /// Reference fields that the key does not fix must be all required or all optional.
   @Test func freeReferenceFieldsAreAllRequiredOrNone() {
     expectError(
       person + "type Post @model { n: String!  b: AWSDate  p: Person @belongsTo(fields: ‸[\"n\", \"b\"]) }",
@@ -56,8 +56,8 @@ import Testing
     expectError("type A @model { a: ‸A @hasMany }", "`@hasMany` needs a list", "write `a: [A]`")
     expectError("type A @model { a: [‸A] @belongsTo }", "`@belongsTo` needs a single model", "write `a: A`")
     expectError(
-      "type A @model { x: ID  a: A @belongsTo(fields: [\"x\"]) ‸@index }", "cannot stand beside `@belongsTo`",
-      "on the reference field")
+      "type A @model { x: ID  a: A @belongsTo(fields: [\"x\"]) ‸@index }",
+      "is not allowed beside `@belongsTo`", "on the reference field")
     expectError(
       "type A @model { x: ID  a: A ‸@hasOne(fields: [\"x\"], references: [\"x\"]) }",
       "both `fields` and `references`", "keep `fields`")

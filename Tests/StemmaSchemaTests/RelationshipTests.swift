@@ -118,7 +118,7 @@ import Testing
     #expect(schema.model(named: "Project")?.fields.map(\.name) == ["id"])
   }
 
-  /// With two of a kind it is not said which face each other.
+  /// With two of one kind, the pairs are ambiguous.
   @Test func aHasOneThatFacesNothingOrSeveralStoresItsReference() throws {
     let alone = try schema("type Project @model { team: Team @hasOne } type Team @model { x: Int }")
     #expect(try relationship(alone, "Project", "team").referenceFields == ["projectTeamId"])
@@ -177,8 +177,8 @@ import Testing
     #expect(join.indexes == [Index(name: "byUser", fields: ["userId"])])
   }
 
-  /// ⚑ A reference field that is a part of the child's own key is fixed; only the others are free, and only
-  /// they say whether the relationship is required.
+  /// A reference field in the child's own key is fixed. Only the free fields decide whether the
+  /// relationship is required.
   @Test func referenceFieldsMayBePartsOfTheOwnKey() throws {
     let schema = try schema(
       """

@@ -59,7 +59,7 @@ import Testing
     #expect(DateText(millisecondsSince1970: 0).utcText == "1970-01-01T00:00:00Z")
   }
 
-  /// Every day of four centuries, and of the first and last years, through text and back.
+  /// Every day of four centuries, and of the first and last years, converted to text and back.
   @Test func everyDayIsItself() {
     for day in Array(-719_528 ... -718_000) + Array(-60_000...90_000) + Array(2_931_000...2_932_896) {
       let text = DateText(millisecondsSince1970: Int64(day) * 86_400_000).utcText

@@ -105,7 +105,7 @@ import Testing
     #expect(try standard("\"\"\"\n    a\n      b\n    \\\"\"\"\n  \"\"\"") == #""a\n  b\n\"\"\"""#)
   }
 
-  /// A peer sends its schema; no text may hang or trap the reader.
+  /// Peers send their schemas, so no text may hang or trap the parser.
   @Test func hostileTextsEndInAnError() {
     let texts = [
       String(repeating: "type A @model {", count: 50_000), String(repeating: "[", count: 100_000),

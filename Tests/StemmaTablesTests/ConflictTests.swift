@@ -42,7 +42,7 @@ import Testing
       try writers.sync(2)
       try writers.write(.delete, "Team", key, by: 1)
       try writers.write(.update, "Team", key, ["name": .string("kept")], by: 2)
-      // The deletion wins if it comes after a longer history.
+      // The deletion wins if it follows a longer history.
       if deletesMore { try writers.write(.delete, "Team", key, by: 1) }
       let tables = try tables(writers)
       let conflict = try #require(try tables.conflicts().first)
@@ -54,7 +54,7 @@ import Testing
     }
   }
 
-  /// Two captains for one team after a merge: `hasOne` shows the winner, both are listed.
+  /// Two captains for one team after a merge: `hasOne` shows the winner, and both are listed.
   @Test func secondChildOfAHasOneIsAConflictOfCardinality() throws {
     var writers = Writers(try sampleSchema())
     let team = Key(.string("t"))

@@ -7,7 +7,7 @@ import Testing
 @testable import StemmaTables
 import StemmaSimulation
 
-/// Equal knowledge and schema give equal tables, whatever the path.
+/// Equal events and schemas give equal tables, in any order.
 @Suite struct EquivalenceTests {
   @Test(arguments: 0..<6)
   func liveAppliedAndRebuiltTablesAreEqual(seed: Int) throws {
@@ -37,7 +37,7 @@ import StemmaSimulation
     }
   }
 
-  /// Folded in place from the blocks of segments and a journal, on another thread.
+  /// Rows are folded directly from the blocks of a log's files, on another thread.
   @Test(arguments: 0..<8)
   func tablesFromTheFilesOfALogAreTheSame(seed: Int) throws {
     let origins: UInt64 = seed % 2 == 0 ? 1 : 3
@@ -49,7 +49,7 @@ import StemmaSimulation
     for (number, start) in stride(from: 0, to: order.count, by: 23).enumerated() {
       _ = try log.append([Commit(Array(order[start..<min(start + 23, order.count)]))])
       try log.sync()
-      // Five segments, and a journal with the rest.
+      // Seals after every third append.
       if number % 3 == 2 { try log.seal() }
     }
     let knowledge = try log.streams()
@@ -70,8 +70,7 @@ import StemmaSimulation
     }
   }
 
-  /// Rows that follow each other are inserted several at once, as many as are there; some of them have been merged, or
-  /// deleted, or are in conflict.
+  /// Adjacent rows are inserted in groups. Some of them are merged, deleted, or in conflict.
   @Test(arguments: [1, 15, 16, 17, 33, 100], [1, 2, 3] as [UInt64])
   func rowsInsertedTogetherAreTheSame(count: Int, seed: UInt64) throws {
     var generator = SplitMix64(seed: seed)
@@ -90,7 +89,7 @@ import StemmaSimulation
       switch Int.random(in: 0..<12, using: &generator) {
       case 0: try writers.write(.delete, "Counter", counter, [:], by: 1)
       case 1:
-        // Neither of two has seen the other.
+        // The two writes are concurrent.
         try writers.sync(2)
         try writers.write(.update, "Member", member, ["name": .string("here")], by: 1)
         try writers.write(.update, "Member", member, ["name": .string("there")], by: 2)
@@ -120,7 +119,7 @@ import StemmaSimulation
     }
   }
 
-  /// The same history under a schema in which most fields have a default, which most events leave out.
+  /// The same history with a schema in which most fields have a default and most events omit them.
   @Test(arguments: 0..<6)
   func tablesWithDefaultsAreTheSame(seed: Int) throws {
     let plain = try randomHistory(seed: UInt64(300 + seed), count: 300, origins: seed % 2 == 0 ? 1 : 3)
@@ -155,8 +154,9 @@ import StemmaSimulation
     #expect(try made.lines("SELECT count(*) FROM members WHERE name IS NULL") == [[.int(0)]])
   }
 
-  /// The rows against a fold that is written down from the definition: of the events that write a field, those
-  /// that no other one of them has seen; of these the one with the highest (version, timestamp, dot).
+  /// Compares the rows with a fold by the definition. Of the events that write a field, the
+  /// siblings are those that no other one has seen. The winner has the highest (version, timestamp,
+  /// event id).
   @Test(arguments: 0..<6)
   func rowsEqualANaiveFold(seed: Int) throws {
     let writers = try randomHistory(seed: UInt64(1000 + seed), count: 300)
@@ -181,7 +181,7 @@ import StemmaSimulation
           }
           let shown = winner(naiveSiblings(writes) { _, _ in true })
           var expected = shown?.assignments.first { $0.field == field.field }?.value ?? .null
-          // What SQLite makes of a text in a column of integers.
+          // SQLite's conversion of a text in an integer column.
           if name == "Counter", expected == .string("12") { expected = .int(12) }
           #expect(field.value == expected, "\(name) \(KeyWords.text(key)) \(field.field), seed \(seed)")
           compared += 1

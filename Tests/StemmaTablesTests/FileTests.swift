@@ -5,7 +5,7 @@ import Testing
 
 @testable import StemmaTables
 
-/// The file as a cache: whatever happens to it, a rebuild mends it, and nothing traps.
+/// The file as a cache: a rebuild repairs every corruption, and nothing traps.
 @Suite struct FileTests {
   private func sqlite3(_ path: String, _ sql: String) throws {
     let process = Process()
@@ -41,11 +41,11 @@ import Testing
     #expect(try mended.digests() == digests)
   }
 
-  /// The same statement told of the damage again that it had met at another row.
+  /// A reused statement must report only the corruption of its current run.
   @Test func aStatementTellsWhatItMetSinceItWasAskedForAlone() throws {
     let folder = try TemporaryFolder()
     var writers = Writers(try sampleSchema())
-    // In one page, in which SQLite looks at the fourth of seven keys first.
+    // In one page. SQLite examines the fourth of seven keys first.
     for key in "1234567" {
       let name = Value.string(String(repeating: "a", count: key == "1" ? 20_000 : 1))
       try writers.write(.create, "Team", Key(.string(String(key))), ["name": name])
@@ -53,7 +53,7 @@ import Testing
     let whole = try Tables.open(at: folder.tables, schema: writers.schema, mode: .readWrite)
     try whole.apply(writers.events)
     try whole.close()
-    // The first page of the rest of the name: the next one is said to be where the file has none.
+    // The first overflow page of the name refers to a next page beyond the end of the file.
     let url = URL(fileURLWithPath: folder.tables)
     var bytes = try Data(contentsOf: url)
     let page = stride(from: 0, to: bytes.count, by: 4096).first { start in
@@ -63,7 +63,7 @@ import Testing
     bytes.replaceSubrange(start..<start + 4, with: [0x7F, 0xFF, 0xFF, 0xFF])
     try bytes.write(to: url)
     let tables = try Tables.open(at: folder.tables, schema: writers.schema, mode: .readWrite)
-    // SQLite commits nothing then.
+    // SQLite then commits nothing.
     #expect {
       try tables.write { transaction throws(TablesError) in
         for (key, isDamaged) in [("1", true), ("4", false)] {
@@ -79,7 +79,8 @@ import Testing
     } throws: { isDamage($0) }
   }
 
-  /// New events would continue what is not there, or be refused by everybody who holds the true ones.
+  /// New events would continue a nonexistent stream, or be refused by every peer with the right
+  /// events.
   @Test(arguments: [
     "UPDATE _stemma_meta SET value = value - 1 WHERE name = 'stream' AND value > 1",
     "UPDATE _stemma_meta SET value = value + 1 WHERE name = 'stream'",
@@ -98,7 +99,7 @@ import Testing
     try expectNoWriterOpens(folder, writers)
   }
 
-  /// Without a row a writer would begin a stream anew that the log goes on with.
+  /// Without the row, a writer would restart a stream that the log continues.
   @Test(arguments: [
     "DELETE FROM _stemma_meta WHERE name = 'stream' AND rowid_of = 1",
     "DELETE FROM _stemma_meta WHERE name = 'stream'", "DELETE FROM _stemma_meta WHERE name = 'commit'",
@@ -136,7 +137,7 @@ import Testing
     } throws: { isDamage($0) }
   }
 
-  /// A trigger can take back what is written without a word.
+  /// A trigger can silently discard a write.
   @Test(arguments: [
     "DROP TABLE members", "ALTER TABLE members RENAME COLUMN _state TO state",
     "DROP TABLE _stemma_tombstones", "DROP VIEW _stemma_streams",
@@ -155,7 +156,7 @@ import Testing
     }
   }
 
-  /// Also where the tables were open before, and at a commit that the object would not refuse.
+  /// This also applies to open tables, and to a commit that the object would not refuse.
   @Test(arguments: [
     "CREATE UNIQUE INDEX own ON members (name)", "CREATE VIEW own AS SELECT 1",
     "CREATE TRIGGER t BEFORE INSERT ON members BEGIN SELECT RAISE(IGNORE); END",
@@ -192,12 +193,12 @@ import Testing
     }
   }
 
-  /// Each bit of the header, and one of each byte of the page behind it, which holds SQLite's catalogue: where each
-  /// table begins, and what it is made of.
+  /// Each bit of the header, and one bit of each byte in the rest of the page. That is SQLite's
+  /// catalog: the root page and definition of each table.
   @Test func damagedFirstPageIsReportedOrHarmless() throws {
     let folder = try TemporaryFolder()
     var writers = try made(folder, seed: 2)
-    // Of more than a page: where a page ends decides where the rest is looked for.
+    // Longer than a page: the usable page size determines the place of the overflow.
     let long = String(repeating: "long ", count: 4000)
     try writers.write(.create, "Team", Key(.string("long")), ["name": .string(long)])
     try Tables.rebuild(at: folder.tables, writers.schema, writers.events)
@@ -232,7 +233,7 @@ import Testing
       }
       #expect(refused > 200, "\(mode)")
     }
-    // The whole way back, over what stands there damaged.
+    // The complete repair, over the corrupt file.
     try Tables.rebuild(at: folder.tables, writers.schema, writers.events)
     let mended = try Tables.open(at: folder.tables, schema: writers.schema, mode: .readOnly)
     #expect(try mended.exported() == export)
@@ -251,7 +252,7 @@ import Testing
     }
   }
 
-  /// SQLite waited for the other end of a pipe, and had a number for a directory.
+  /// Opening must neither wait for the other end of a pipe nor fail with a bare SQLite code.
   @Test(arguments: ["pipe", "directory", "dead link", "device"], ["", "-wal", "-shm", "-journal"])
   func whatIsNoFileIsMovedAsideByARebuild(kind: String, suffix: String) throws {
     let folder = try TemporaryFolder()
@@ -309,7 +310,7 @@ import Testing
     }
   }
 
-  /// A log of transactions that outlives its file must not be replayed into the file that replaces it.
+  /// The write-ahead log of a replaced file must not be replayed into the new file.
   @Test func rebuildReplacesTheFileWhileItIsReadAndWritten() throws {
     let folder = try TemporaryFolder()
     let writers = try randomHistory(seed: 4, count: 150)
@@ -387,7 +388,7 @@ import Testing
     let writers = try randomHistory(seed: 8, count: 150)
     let middle = writers.events[70].timestamp
     for (filter, count) in [
-      (RebuildFilter.time(middle), 71), (.position(.init(file: 1, index: 99)), 100),
+      (RebuildFilter.time(middle), 71), (.position(Position(100)), 100),
     ] {
       try Tables.rebuild(at: folder.tables, writers.schema, writers.events, filter: filter)
       #expect(throws: TablesError.needsRebuild(path: folder.tables, .asOf)) {
@@ -401,7 +402,7 @@ import Testing
     }
   }
 
-  /// A cause whose clock was ahead: at that time nothing of either event was known.
+  /// A cause whose clock was ahead: at that time neither event is visible.
   @Test func effectBeforeItsCauseInTimeIsNotShownWithoutIt() throws {
     let folder = try TemporaryFolder()
     var writers = Writers(try sampleSchema())

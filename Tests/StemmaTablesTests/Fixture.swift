@@ -8,7 +8,7 @@ import Testing
 @testable import StemmaTables
 import StemmaSimulation
 
-/// A schema with every kind of key and relationship that tables have to deal with.
+/// A schema with every kind of key and relationship that tables support.
 func sampleSchema() throws -> Schema {
   try SDL.read(
     """
@@ -28,7 +28,7 @@ func sampleSchema() throws -> Schema {
   ).schema
 }
 
-/// A folder that is gone when the test ends.
+/// A folder that is removed when the test ends.
 final class TemporaryFolder {
   let path: String
 
@@ -44,7 +44,7 @@ final class TemporaryFolder {
   var tables: String { path + "/tables.sqlite" }
 }
 
-/// Writes events as nodes do: each origin sees some of the events, and writes with what it has seen as context.
+/// Writes events like nodes: each origin sees some of the events, and its context contains them.
 struct Writers {
   private struct RecordName: Hashable {
     let model: String
@@ -57,7 +57,7 @@ struct Writers {
   }
 
   let schema: Schema
-  /// All events in the order of their making, which keeps causes before effects.
+  /// All events in the order of creation, which keeps causes before effects.
   private(set) var events: [Event] = []
   private var seen: [Origin: [RecordName: RecordState]] = [:]
   private var sequences: [Stream: Sequence] = [:]
@@ -70,7 +70,7 @@ struct Writers {
     MergeRules(schema.models.first { $0.storedName == stored })
   }
 
-  /// Makes an event that has seen what its origin has seen of the record.
+  /// Makes an event that has seen the events of the record that its origin has seen.
   @discardableResult
   mutating func write(
     _ operation: StemmaEvents.Operation, _ model: String, _ key: Key, _ values: [String: Value] = [:],
@@ -88,7 +88,7 @@ struct Writers {
     let event = Event(
       partition: partition, model: model, key: key, operation: operation,
       assignments: values.map { Assignment($0, $1) }.sorted { $0.field.hasBytes(before: $1.field) },
-      dot: Dot(origin, sequence), context: state.context, version: state.version.next,
+      dot: EventID(origin, sequence), context: state.context, version: state.version.next,
       timestamp: Timestamp(milliseconds: milliseconds ?? self.milliseconds),
       commit: CommitID(origin, UInt64(events.count + 1)))
     _ = try state.apply(event, rules(model))
@@ -97,7 +97,7 @@ struct Writers {
     return event
   }
 
-  /// Shows an origin everything that was written until now.
+  /// Shows an origin all events so far.
   mutating func sync(_ origin: UInt64) throws {
     let origin = Origin(origin)
     for event in events[(synced[origin] ?? 0)...] {
@@ -107,8 +107,7 @@ struct Writers {
     synced[origin] = events.count
   }
 
-  /// Another order in which a node could have received the events: every stream in its own, and causes
-  /// before effects.
+  /// Another possible order of arrival: every stream in its own order, and causes before effects.
   func shuffled(_ generator: inout SplitMix64) -> [Event] {
     var waiting: [[Event]] = []
     var places: [Stream: Int] = [:]
@@ -138,8 +137,8 @@ struct Writers {
   }
 }
 
-/// A random history of a few records of several models, full of concurrent changes and deletions; with one origin,
-/// every event has seen all before.
+/// A random history of a few records of several models, with many concurrent changes and deletions.
+/// With one origin, every event has seen all earlier ones.
 func randomHistory(seed: UInt64, count: Int, origins: UInt64 = 3) throws -> Writers {
   var generator = SplitMix64(seed: seed)
   var writers = Writers(try sampleSchema())
@@ -187,7 +186,7 @@ func randomHistory(seed: UInt64, count: Int, origins: UInt64 = 3) throws -> Writ
 }
 
 extension Tables {
-  /// Applies events in transactions of `batch`, and says that the log ends behind them.
+  /// Applies events in transactions of `batch` and records the new end of the log.
   func apply(_ events: [Event], batch: Int = 1000) throws {
     var rest = events[...]
     while !rest.isEmpty {
@@ -199,13 +198,13 @@ extension Tables {
     }
   }
 
-  /// Rebuilds from events in any order, as a log would give them.
+  /// Rebuilds from events in any order, as a log would return them.
   @discardableResult
   static func rebuild(
     at path: String, _ schema: Schema, _ events: [Event], filter: RebuildFilter = .all
   ) throws -> RebuildProgress {
     let stored = events.enumerated().map {
-      StoredEvent($1, at: Position(file: 1, index: UInt64($0)))
+      StoredEvent($1, at: Position(UInt64($0) + 1))
     }
     var byKey = stored.sorted {
       let (a, b) = ($0.event, $1.event)
@@ -231,7 +230,7 @@ extension Tables {
     try read { reader throws(TablesError) in try reader.digests() }
   }
 
-  /// All conflicts; they are those that are found record by record.
+  /// All conflicts. Checks that they equal the conflicts found record by record.
   func conflicts(isInScope: @escaping (Partition) -> Bool = { _ in true }) throws -> [OpenConflict] {
     let all = try conflicts(nil, nil, isInScope)
     for conflict in all {
@@ -264,5 +263,5 @@ extension Tables {
 }
 
 func token(_ events: Int) -> LogToken {
-  LogToken(position: Position(file: 1, index: UInt64(events)), chain: UInt32(events))
+  LogToken(position: Position(UInt64(events) + 1), chain: UInt32(events))
 }

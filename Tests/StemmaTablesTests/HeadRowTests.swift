@@ -4,8 +4,8 @@ import Testing
 
 @testable import StemmaTables
 
-/// The rows of streams and commits are put together byte by byte. Tables that an earlier program wrote must go on being
-/// read, so their texts are compared with ones that are made of strings.
+/// The rows of streams and commits are assembled from bytes. Tables of earlier programs must remain
+/// readable, so the texts are compared with ones built from strings.
 @Suite struct HeadRowTests {
   @Test(arguments: [0, 1, 9, 10, 4_294_967_296, UInt64(Int64.max)], [0, 1, 0xa5, UInt64.max])
   func rowIsWrittenAsItsTextsSay(_ number: UInt64, _ word: UInt64) throws {
@@ -29,13 +29,13 @@ import Testing
       try tables.lines("SELECT partition, origin, value, hash FROM _stemma_meta WHERE name = 'commit'") == [
         [.string(""), .string(name), numbers, .string(commitCRC)]
       ])
-    // What a reader adds up are the columns.
+    // Readers sum the columns.
     let sum = HeadRow(partition, origin, head).sum + HeadRow(origin, commit: number).sum
     try tables.access { connection throws(TablesError) in #expect(try HeadSum.ofRows(connection) == sum) }
     #expect(HeadRow.crc(partition.bytes, origin, Int64(number), digits) == streamCRC)
   }
 
-  /// In the way that has no tables and no arithmetic of its own.
+  /// Without lookup tables and without custom arithmetic.
   private func hexadecimal(_ number: UInt64, _ count: Int) -> String {
     let digits = String(number, radix: 16)
     return String(repeating: "0", count: count - digits.count) + digits

@@ -5,11 +5,13 @@ import Testing
 
 @testable import StemmaTables
 
-/// Events of a record come stream by stream, in whatever order of the streams: what needs another one waits for it.
+/// Events of a record come stream by stream, in any order of streams. An event waits for the events
+/// that it depends on.
 @Suite struct HeldEventsTests {
   private static let rules = MergeRules(LawModel.perField[0])
 
-  /// Every history of four events, also with two branches in one origin, in every order that keeps streams.
+  /// Every history of four events, also with two branches in one origin, in every order that keeps
+  /// streams.
   @Test func anyOrderOfTheStreamsGivesOneState() throws {
     var histories: [[Event]] = []
     var laws = MergeLaws(
@@ -31,7 +33,7 @@ import Testing
     #expect(histories.count > 200 && held > 200)
   }
 
-  /// A state of the past may lack a cause whose clock was ahead.
+  /// A past state may lack a cause whose clock was ahead.
   @Test func whatLacksAnotherEventIsLeftOutOrRefused() throws {
     var histories: [[Event]] = []
     var laws = MergeLaws(

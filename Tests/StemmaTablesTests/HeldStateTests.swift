@@ -6,7 +6,8 @@ import Testing
 
 @testable import StemmaTables
 
-/// A connection that holds the state that it has read shows every commit all the same, and is in nobody's way.
+/// A connection that keeps its read snapshot still shows every commit, and blocks no other
+/// connection.
 @Suite struct HeldStateTests {
   private let folder: TemporaryFolder
   private let tables: Tables
@@ -19,7 +20,7 @@ import Testing
     tables = try Tables.open(at: folder.tables, schema: writers.schema, mode: .readWrite)
   }
 
-  /// A commit of one team's name.
+  /// A commit that changes one team's name.
   private mutating func commit(_ name: String) throws {
     count += 1
     let key = Key([.string("a")])
@@ -63,8 +64,8 @@ import Testing
     #expect(try name(reader) == "new")
   }
 
-  /// SQLite cuts its log short when everything in it is in the file and nobody holds a state of it. Somebody who looks up
-  /// one key after the other holds one all the time.
+  /// SQLite truncates its write-ahead log when it is fully copied and no connection holds a
+  /// snapshot. A reader of single keys holds one all the time.
   @Test mutating func theLogIsCutShortBesideAReaderThatHoldsStates() throws {
     let reader = try ReadConnection(folder.tables)
     let text = String(repeating: "0123456789", count: 10_000)
@@ -86,10 +87,10 @@ import Testing
     let both = try tables("SELECT 1 FROM teams WHERE id IN (SELECT teamId FROM members)")
     #expect(both == ["teams", "members"])
     #expect(try tables("SELECT 1") == [])
-    // Any commit changes those.
+    // Any commit changes these tables.
     #expect(try tables("SELECT teams.id FROM teams, _stemma_streams") == nil)
     #expect(throws: TablesError.self) { try tables("SELECT 1 FROM nowhere") }
-    // Others are prepared as before.
+    // Other statements are prepared as before.
     #expect(try reader.statement("SELECT name FROM teams").step() == false)
   }
 }

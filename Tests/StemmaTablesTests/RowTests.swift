@@ -41,7 +41,7 @@ import Testing
     #expect(row.value(of: "teamId") == .null)
   }
 
-  /// ⚑ Swift takes both texts for equal, SQLite keeps two rows.
+  /// Swift considers both texts equal, but SQLite keeps two rows.
   @Test func composedAndDecomposedKeysAreTwoRecords() throws {
     var writers = Writers(try sampleSchema())
     try writers.write(.create, "Team", Key(.string("\u{e9}")), ["name": .string("composed")])
@@ -57,7 +57,7 @@ import Testing
     try tables.check()
   }
 
-  /// ⚑ jq and JavaScript round integers beyond 2^53.
+  /// jq and JavaScript round integers beyond 2^53.
   @Test func exportWritesGreatIntegersAsStrings() throws {
     var writers = Writers(try sampleSchema())
     try writers.write(.create, "Counter", Key(.int(.max)), ["value": .int(1 << 53)])
@@ -72,7 +72,8 @@ import Testing
         """)
   }
 
-  /// SQLite's order of a primary key is the order of the key's bytes, whatever the types of its parts.
+  /// SQLite's order of a primary key is the order of the key's bytes, whatever the types of its
+  /// parts.
   @Test func rowsComeInKeyOrder() throws {
     var writers = Writers(try sampleSchema())
     let stations: [Int64] = [.min, -256, -1, 0, 1, 255, 256, .max]
@@ -96,7 +97,8 @@ import Testing
     }
   }
 
-  /// An event of an older schema, or from elsewhere, may hold another type than the column. The value is kept.
+  /// An event of an older schema, or of another program, may hold a different type than the column.
+  /// The value is kept.
   @Test func valueOfAnotherTypeThanItsColumnIsNotLost() throws {
     var writers = Writers(try sampleSchema())
     let key = Key(.string("m"))

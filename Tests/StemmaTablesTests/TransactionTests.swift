@@ -56,9 +56,9 @@ private struct GivenUp: Error {}
     try tables.check()
   }
 
-  /// Several commits share one transaction and one sync; one that fails takes only itself back.
+  /// Several commits share one transaction and one sync. A failing commit rolls back only itself.
   ///
-  /// `reads`: SQLite has to be asked meanwhile, so that what was changed must be written before it is taken back.
+  /// `reads`: a query runs in between, so changes are written before they are rolled back.
   @Test(arguments: [false, true], [false, true])
   func savepointUndoesOneCommitOfAGroup(reads: Bool, nests: Bool) throws {
     var (tables, writers) = try sample()
@@ -105,7 +105,7 @@ private struct GivenUp: Error {}
     #expect(try tables.read { reader throws(TablesError) in try reader.token() } == token(7))
   }
 
-  /// Where streams stand is kept from one transaction to the next, as long as nobody else writes.
+  /// Stream heads are cached between transactions while no other connection writes.
   @Test func whatAnotherConnectionWritesIsSeenByTheNextTransaction() throws {
     let folder = try TemporaryFolder()
     var writers = Writers(try sampleSchema())
@@ -131,7 +131,8 @@ private struct GivenUp: Error {}
     #expect(try both[0].read { reader throws(TablesError) in try reader.token() } == token(4))
   }
 
-  /// A record that was written last is in memory for the next transaction; not one that was only read, nor a large one.
+  /// A recently written record is cached for the next transaction, but not a record that was only
+  /// read, nor a large one.
   @Test func smallRecordsAreKeptForTheNextTransaction() throws {
     var (tables, writers) = try sample()
     let team = try #require(writers.schema.model(named: "Team"))
@@ -161,7 +162,8 @@ private struct GivenUp: Error {}
     #expect(try tables.digests() == expected.digests())
   }
 
-  /// What a failed commit of a group had changed in a record that an earlier transaction left in memory is taken back there.
+  /// A failed commit of a group also reverts its change in a record that an earlier transaction
+  /// cached.
   @Test func keptRecordIsTakenBackWithTheCommitThatChangedIt() throws {
     var (tables, writers) = try sample()
     let update = try writers.write(.update, "Team", key, ["name": .string("two")])
@@ -186,14 +188,14 @@ private struct GivenUp: Error {}
     #expect(try tables.exported().contains("two"))
   }
 
-  /// A record that is in memory is not taken for one of another partition.
+  /// A cached record is not mistaken for one of another partition.
   @Test func keptRecordStaysInItsPartition() throws {
     var (tables, writers) = try sample()
     let good = try writers.write(.create, "File", Key(.string("a"), .string("b")))
     try tables.apply([good])
     var foreign = try writers.write(.update, "File", good.key)
     foreign.partition = Partition("folder=z")
-    foreign.dot = Dot(foreign.dot.origin, Sequence(1))
+    foreign.dot = EventID(foreign.dot.origin, Sequence(1))
     try tables.write { transaction throws(TablesError) in
       #expect(transaction.records.count == 2)
       #expect(throws: TablesError.foreignPartition(foreign.partition, model: "File", good.key)) {

@@ -1,16 +1,16 @@
 import Foundation
 import Testing
 
-/// All Swift of the documentation compiles.
+/// All Swift code of the documentation compiles.
 ///
-/// Each article becomes a namespace; a block's declarations stand in it, its statements in a function whose parameters are
-/// what the articles speak of without declaring it.
+/// Each article becomes a namespace. It contains a block's declarations, and a function with its
+/// statements. The parameters of that function are the undeclared names that the articles use.
 @Suite("The code of the articles")
 struct ArticleCodeTests {
   private static let catalogue = URL(fileURLWithPath: #filePath)
     .appendingPathComponent("../../../Sources/Stemma/Stemma.docc").standardizedFileURL
 
-  /// A line of the source that is compiled, and where it comes from.
+  /// A line of the compiled source, and its origin.
   private struct Line {
     var text: String
     var origin: String
@@ -85,7 +85,7 @@ struct ArticleCodeTests {
     #expect(count > 12)
   }
 
-  /// The rows of the tables, as their cells, each with the head of its table.
+  /// The rows of the tables as cells, each with the head of its table.
   private static func rows(of page: String) -> [(row: [String], head: [String])] {
     var rows: [(row: [String], head: [String])] = []
     var head: [String]?
@@ -102,7 +102,7 @@ struct ArticleCodeTests {
     return rows
   }
 
-  /// Our calls in the tables: what stands in a column of ours, or in the other one where that says so.
+  /// Our calls in the tables: the contents of our column, or of the other one if ours refers to it.
   private static func calls(of page: String, _ name: String) -> [Line] {
     rows(of: page).flatMap { row, head -> [Line] in
       guard let own = head.firstIndex(where: { ["Swift", "Stemma"].contains($0) }), own < row.count else {
@@ -141,7 +141,7 @@ struct ArticleCodeTests {
     var declarations: [Line] = []
     var statements: [Line] = []
     var isDeclaration = false
-    /// Whether there were only attributes of a declaration so far.
+    /// Whether the declaration has only attributes so far.
     var isOpen = false
     for line in block where !line.text.hasPrefix("import ") {
       var line = line
@@ -195,7 +195,8 @@ struct ArticleCodeTests {
 
     """
 
-  /// What the articles take for granted: models that stand in other articles, and what a test and a view are made of.
+  /// Undeclared names of the articles: models of other articles, and the parts of a test and a
+  /// view.
   private static let prelude = """
     import Foundation
     import Stemma

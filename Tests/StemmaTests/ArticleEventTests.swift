@@ -48,7 +48,7 @@ private enum Declared {
   }
 }
 
-/// The model of the article for those who come from structured-queries.
+/// The model of the article for users of structured-queries.
 private enum Numbered {
   @Table struct Reminder {
     let id: Int
@@ -57,7 +57,7 @@ private enum Numbered {
   }
 }
 
-/// The events, rows and SQL that the articles show are those that come.
+/// The articles show the actual events, rows and SQL.
 @Suite("The events of the articles", .timeLimit(.minutes(20)))
 struct ArticleEventTests {
   private static func page(_ name: String) throws -> String {
@@ -66,7 +66,7 @@ struct ArticleEventTests {
     return try String(contentsOf: file, encoding: .utf8)
   }
 
-  /// Appends exactly these events, each of which the article shows.
+  /// Expects exactly these events, each of which the article shows.
   @discardableResult
   private func expect<Result>(
     _ witness: Witness, _ page: String, appends events: String..., id: String = "019a…",
@@ -79,8 +79,8 @@ struct ArticleEventTests {
     return try await witness.expect(location, body) { events.joined(separator: "\n") }
   }
 
-  /// The article shows these statements in this order, without the columns that make a record, and the table's name before
-  /// others.
+  /// Expects these statements in the article, in this order. The column lists of records and the
+  /// table's name before a column are left out.
   private func expectShown(
     _ statements: [StatementText], _ page: String, _ location: Testing.SourceLocation = #_sourceLocation
   ) {
@@ -99,7 +99,8 @@ struct ArticleEventTests {
     }
   }
 
-  /// The article shows the statements that write and delete the rows of a model, without their columns.
+  /// Expects the statements in the article that write and delete the rows of a model, without their
+  /// columns.
   private func expectWriting(
     of model: String, in witness: Witness, _ page: String, deletes: Bool = false,
     _ location: Testing.SourceLocation = #_sourceLocation
@@ -132,7 +133,7 @@ struct ArticleEventTests {
     } appends: {
       created
     }
-    // The article leaves `createdAt` to the node, and its value out.
+    // The article leaves `createdAt` to the node and omits its value.
     let shown = created.replacing("#1", with: "019a…")
       .replacing("createdAt=\"1970-01-01T00:00:00Z\"", with: "createdAt=…")
     #expect(page.contains("`\(shown)`"), "\(shown)")
@@ -251,7 +252,7 @@ struct ArticleEventTests {
       try await Reminder.find(id).update { $0.title = "Walk" }.execute(here.store)
     }
     #expect(try await titles(here.store, there.store) == ["Walk", "Rest"])
-    // The other one is to be the later one, by the clock.
+    // The other update must be later according to the clock.
     let last = try #require(try await here.store.history(of: Reminder.self, id).last).time
     while Date() <= last.addingTimeInterval(0.002) {}
     try await expect(there, page, appends: "update Reminder #1 title=\"Run\"") {
@@ -315,7 +316,7 @@ struct ArticleEventTests {
     try await expect(witness, page, appends: "update Reminder #1 isDone=true") {
       try await Reminder.find(rest.id).update { $0.isDone = true }.execute(store)
     }
-    // Nothing came between.
+    // No other element comes in between.
     #expect(try await rows.next()?.isEmpty == true)
     let peer = try await Store.temporary(models: Reminder.self)
     for number in 0..<10 { try await peer.insert(Reminder.Draft(title: "\(number)")) }
@@ -363,7 +364,7 @@ struct ArticleEventTests {
     let page = try Self.page("Writing")
     let witness = try await Witness(Reminder.self)
     let store = witness.store
-    /// Rows as the article lists them.
+    /// Rows in the form of the article.
     func shown() async throws -> String {
       let rows = try await Reminder.order { $0.id }.fetchAll(store)
       return rows.map { "`\($0.title), \($0.isDone ? 1 : 0)`" }.joined(separator: " and ")
@@ -404,7 +405,7 @@ struct ArticleEventTests {
     let team = try await store.insert(Team.Draft(mantra: "Go Frontend!"))
     let other = try await store.insert(Team.Draft(mantra: "Go Fullstack!"))
     #expect([team.id, other.id].map(witness.number) == [1, 2])
-    // Minted ids stand in quotes where they are values, as the log prints them.
+    // Minted ids in values are quoted, as in the log.
     let quoted = page.replacing(/teamId="019a…"/, with: "teamId=019a…")
     #expect(!page.contains("teamId=019a…"))
     var tim = try await expect(witness, quoted, appends: "create Member #3 name=\"Tim\" teamId=#1") {

@@ -23,7 +23,7 @@ enum School {
   }
 }
 
-/// The events and rows that the article on relationships shows are those that come.
+/// The article on relationships shows the actual events and rows.
 @Suite("The events of the article on relationships")
 struct ArticleRelationshipTests {
   /// Rows of the article's tables.
@@ -34,7 +34,7 @@ struct ArticleRelationshipTests {
       .filter { $0.hasPrefix("|") }
   }
 
-  /// A row of the article says that `call` appends `event`.
+  /// Expects a row of the article which states that `call` appends `event`.
   private func expectShown(
     _ call: String, _ event: String, _ location: Testing.SourceLocation = #_sourceLocation
   ) throws {

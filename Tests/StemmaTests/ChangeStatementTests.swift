@@ -2,7 +2,7 @@ import Testing
 
 @testable import Stemma
 
-/// What statements that change records append to the log, and which rows result.
+/// The events that changing statements append, and the resulting rows.
 @Suite("Statements that change")
 struct ChangeStatementTests {
   @Test("Primary keyed tables: specifying a primary key")
@@ -129,7 +129,7 @@ struct ChangeStatementTests {
       update Reminder #3 title="Run!"
       """
     }
-    // What is returned is as fresh as what was fetched: it can be saved again.
+    // A returned row is as current as a fetched one, and can be saved again.
     try await witness.expect {
       var again = try #require(
         try await Reminder.upsert { Reminder.Draft(rest) }.returning(\.self).fetchOne(store))
@@ -233,7 +233,7 @@ struct ChangeStatementTests {
       delete Worker 2
       """
     }
-    // What the first deletion did to the second record is known to its own.
+    // The second deletion has seen the effect of the first.
     #expect(try await store.conflicts().map(\.key) == [])
     try await store.write { tx in
       try tx.insert(Worker(id: 1, name: "Ana", bossId: nil))

@@ -21,7 +21,7 @@ import Testing
   var at: Date
 }
 
-/// The same model, with times as they are spelled.
+/// The same model, with the spelling of times.
 enum Zoned {
   @Table struct Tick {
     let id: Int
@@ -56,7 +56,7 @@ enum Zoned {
 
 @Suite("Comparing with times that no column holds")
 struct DistantTimeTests {
-  /// Before the year 0, and after 9999; further than numbers of 64 bits reach.
+  /// Before the year 0, after 9999, and beyond the range of 64-bit numbers.
   private static let seconds = [-1e20, -1e12, 253_402_300_800, 1e12, 1e20, -.infinity, .infinity]
 
   @Test("they are before or after all that one holds, and equal to none", arguments: seconds)
@@ -88,7 +88,7 @@ struct DistantTimeTests {
     #expect(try await count { $0.day < day } == all.0)
     #expect(try await count { $0.day > day } == all.1)
     #expect(try await count { $0.day == day } == 0)
-    // In the place of null, which the first stage has.
+    // Replaces the null of the first stage.
     let first = Date(timeIntervalSince1970: 1)
     #expect(try await count { ($0.end ?? date) > first } == (seconds > 0 ? 2 : 1))
     #expect(try await count { ($0.end ?? date) < first } == (seconds > 0 ? 1 : 2))
@@ -138,14 +138,15 @@ struct NumberTests {
   }
 }
 
-/// Values that are stored as text and are not ordered as text.
+/// Values whose stored text has a different order.
 @Suite("Comparing decimal numbers and bytes")
 struct ComparisonTests {
   private func store() async throws -> Store {
     let store = try await Store.temporary(models: Ware.self)
     try await store.write { transaction in
       for (index, price) in Ware.prices.enumerated() {
-        // From the last to the first, so that letters of Base64 are not in the order of bytes.
+        // From the last to the first, so that the letters of Base64 do not have the order of the
+        // bytes.
         let byte = UInt8(index * 36)
         try transaction.insert(
           Ware.Draft(
@@ -175,7 +176,7 @@ struct ComparisonTests {
     #expect(try await Ware.where { $0.price.in([100, 0, 7]) }.fetchCount(store) == 2)
     #expect(try await Ware.where { $0.discount == nil }.fetchCount(store) == 1)
     #expect(try await Ware.where { $0.discount < 3 }.fetchCount(store) == 2)
-    // Two columns, and inside of a commit.
+    // Two columns, and within a commit.
     #expect(
       try await Ware.where { ($0.discount ?? 0) > $0.price }.fetchAll(store).map(\.id) == [1, 5, 6, 7, 8])
     try await store.write { transaction in
@@ -184,7 +185,7 @@ struct ComparisonTests {
     #expect(try await Ware.where { $0.price > 10 }.order { $0.price }.fetchAll(store).map(\.id) == [2, 3, 4])
   }
 
-  @Test("the same number in another spelling is equal, whoever wrote it")
+  @Test("the same number in another spelling is equal, whatever its author")
   func spellings() async throws {
     let store = try await store()
     try await store.writer.access { node in
@@ -197,7 +198,7 @@ struct ComparisonTests {
     #expect(try await Ware.where { $0.price < 1.5 }.fetchCount(store) == 4)
   }
 
-  @Test("nil among values stands for null, as it does in a comparison with one")
+  @Test("nil among values means null, as it does in a comparison with one")
   func listedNull() async throws {
     let store = try await store()
     #expect(try await Ware.where { $0.discount.in([nil, 3]) }.fetchAll(store).map(\.id) == [1, 4])
@@ -232,7 +233,7 @@ struct ComparisonTests {
     #expect(try await Tick.where { $0.at.in(first.select { $0.at }) }.fetchAll(store).map(\.id) == [0, 1])
   }
 
-  /// Some spelling of a number of few digits.
+  /// A random spelling of a number with few digits.
   private func spelling(_ dice: inout SplitMix64) -> String {
     let number =
       Decimal(Int.random(in: -25...25, using: &dice))
@@ -252,7 +253,8 @@ struct ComparisonTests {
     return isNegative ? "-" + text : Int.random(in: 0..<4, using: &dice) == 0 ? "+" + text : text
   }
 
-  /// Some spelling of one of few points in time, `moment` half seconds from the beginning of 2000 on.
+  /// A random spelling of one of a few points in time, `moment` half seconds after the beginning of
+  /// 2000.
   private func spelling(of moment: Int, _ dice: inout SplitMix64) -> String {
     let offset = [0, 60, -330, 840, -720].randomElement(using: &dice) ?? 0
     let local = DateText(millisecondsSince1970: 946_684_800_000 + Int64(moment * 500 + offset * 60_000))
@@ -281,13 +283,13 @@ struct ComparisonTests {
     }
   }
 
-  /// Compares what a statement makes of a column with what Swift makes of its values.
+  /// Compares a statement's result for a column with Swift's result for its values.
   private func expectByValue<Row: Table, Value: ColumnValue & Comparable>(
     _ values: [Value?], _ store: Store, _ type: Row.Type,
     _ location: Testing.SourceLocation = #_sourceLocation,
     _ column: @escaping @Sendable (Row.Columns) -> ColumnExpression<Value?>
   ) async throws {
-    // Null first, equal ones in the order of the ids.
+    // Null first; equal values in the order of the ids.
     let order = values.indices.sorted { a, b in
       guard let left = values[a], let right = values[b] else {
         return (values[a] == nil && values[b] != nil) || (values[a] == values[b] && a < b)

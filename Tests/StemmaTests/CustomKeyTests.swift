@@ -136,7 +136,7 @@ struct CustomKeyTests {
   }
 }
 
-/// A model as it was, and as it became.
+/// A model before and after the change.
 private enum Before {
   @Table struct Note {
     let id: Int

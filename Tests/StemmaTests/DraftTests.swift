@@ -10,7 +10,7 @@ private enum Numbered {
   }
 }
 
-/// What structured-queries' article "Primary keyed tables" shows, here.
+/// The examples of structured-queries' article "Primary keyed tables" with this library.
 @Suite("Primary keyed tables")
 struct PrimaryKeyedTableTests {
   @Test("Specifying a primary key: a marked property, or one that is named id")

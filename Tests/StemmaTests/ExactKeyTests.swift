@@ -13,7 +13,7 @@ enum Timed {
     var sampleAt: Date?
     @BelongsTo("sampleAt") var sample: Sample?
   }
-  /// The same model, with keys that hold whatever a node holds.
+  /// The same model, with keys that hold every stored value.
   @Table(model: "Sample") struct Exact {
     @Column(primaryKey: true) let at: String.AWSDateTime
     var value: Int
@@ -36,7 +36,8 @@ enum Timed {
   }
 }
 
-/// A key that a Swift type cannot hold is refused when it is read: what the type makes of it would be another key.
+/// A key that a Swift type cannot represent is refused when it is read, because a converted key
+/// would be a different one.
 @Suite("Keys that are exactly what is stored")
 struct ExactKeyTests {
   @Test(
@@ -46,7 +47,7 @@ struct ExactKeyTests {
     let whole = try await exact.insert(Timed.Exact.Draft(at: "2024-02-29T12:00:00.250+02:00", value: 1))
     let fine = try await exact.insert(Timed.Exact.Draft(at: "2024-02-29T12:00:00.123456Z", value: 2))
     #expect(whole.at == "2024-02-29T10:00:00.25Z" && fine.at == "2024-02-29T12:00:00.123456Z")
-    // Found by any spelling.
+    // Every spelling finds the record.
     #expect(
       try await exact.get(Timed.Exact.self, byIdentifier: "2024-02-29T10:00:00.250000Z")?.value == 1)
     let dates = try await Store(at: exact.directory, models: Timed.Sample.self)

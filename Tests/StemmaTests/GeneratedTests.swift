@@ -6,7 +6,7 @@ import Testing
 
 @testable import Stemma
 
-/// The structs in `Tests/Generated`, over nodes that the tool has made.
+/// The structs in `Tests/Generated`, with nodes made by the tool.
 ///
 ///     stemma init node --schema Odd.graphql; stemma -C node schema generate --swift
 @Suite("Generated structs, over the nodes whose schemas they were made of")
@@ -33,8 +33,8 @@ struct GeneratedTests {
     }
   }
 
-  /// `id: ID!` came out as `UUID`, which cannot show other ids; names that Swift knows otherwise did not compile, and
-  /// opening made `createdAt: AWSDateTime!` optional and embedded types JSON.
+  /// Covers ids that are not UUIDs, names with a meaning in Swift, a required `createdAt`, and
+  /// embedded types.
   @Test(
     "names and types that Swift knows otherwise: the schema stays, and saving what was read records nothing")
   func oddRows() async throws {
@@ -86,7 +86,7 @@ struct GeneratedTests {
     try await body(directory)
   }
 
-  /// The committed declarations are those that the tool prints.
+  /// The committed declarations equal the output of the tool.
   private func expectText(_ file: String, _ directory: URL) throws {
     let text = try String(contentsOf: Self.declarations("\(file).swift"), encoding: .utf8)
     #expect("// swift-format-ignore-file\n" + SwiftSource.text(of: try schema(directory)) == text)
@@ -96,7 +96,7 @@ struct GeneratedTests {
     try Node.open(at: directory.path, Node.OpeningOptions(mode: .read)).schema
   }
 
-  /// Opens a store, which leaves the schema as it is.
+  /// Opens a store without changing the schema.
   private func opened(_ directory: URL, _ models: [any Table.Type]) async throws -> Store {
     let before = SDL.print(try schema(directory))
     let store = try await Store(at: directory, models: models)

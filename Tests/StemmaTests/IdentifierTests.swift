@@ -35,7 +35,7 @@ typealias CardID = String.ID
   let id: ID
 }
 
-/// A type that nobody mints.
+/// A type that the library does not mint.
 struct Shelfmark: KeyValue {
   static var columnType: ColumnType { .text }
   var text: String
@@ -49,7 +49,7 @@ struct Shelfmark: KeyValue {
   var title: String
 }
 
-/// The rows of the table in Amplify's documentation, as Swift declares them.
+/// The rows of the table in Amplify's documentation, as Swift declarations.
 private enum Identifiers {
   enum Implied {
     @Table struct Customer {
@@ -250,7 +250,7 @@ struct MintingTests {
     var ids: [Int] = []
     for _ in 0..<3 {
       let store = try await Store(at: directory, models: Identifiers.Number.Customer.self)
-      // A record that is gone gives its number to nobody.
+      // The number of a deleted record is not reused.
       let gone = try await store.insert(Identifiers.Number.Customer.Draft(firstName: "Ana"))
       try await store.delete(gone)
       ids.append(gone.id)

@@ -18,7 +18,7 @@ struct JoinTests {
     }
     .select { ($0.title, $1.name) }.fetchAll(store)
     #expect(titles.map(\.0) == ["paint"])
-    // Both sides come from the store, and know it.
+    // Both sides come from the store, so relationships work.
     #expect(try await pairs[0].1.boss?.name == "Ana")
     #expect(try await pairs[0].0.owner?.name == "Cleo")
   }
@@ -123,11 +123,12 @@ struct JoinTests {
     }
     let shown = try #require(try await here.find(Customer.self, ana.id).activeCart?.items)
     try await expectSame(shown)
-    // Both carts are conflicts of one customer, also for a statement over the other side.
+    // Both carts are candidates of one customer's conflict. A join from the other side returns
+    // both.
     #expect(try await Cart.join { $0.customer }.fetchCount(here) == 3)
     #expect(
       try await Cart.join { $0.customer.activeCart }.where { $0.id != $1.id }.fetchCount(here) == 1)
-    // Linked anew, each of the two is shown, whichever has the lower key.
+    // Each cart is shown after it was linked again, whichever has the lower key.
     for _ in 0..<2 {
       let other = try #require(
         try await Cart.where { $0.customerId == ana.id }.fetchAll(there).first { $0.id != cart.id })
@@ -137,7 +138,7 @@ struct JoinTests {
       try await expectSame(cart.items)
       cart = other
     }
-    // Inside of a commit, with what it has changed so far.
+    // Within a commit, including its changes so far.
     let items = try await here.write { [cart] tx in
       try Cart.find(cart.id).update { $0.customerId = nil }.execute(tx)
       try Cart.find(cart.id).update { $0.customerId = ana.id }.execute(tx)

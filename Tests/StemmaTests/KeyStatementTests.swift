@@ -3,7 +3,7 @@ import Testing
 
 @testable import Stemma
 
-/// A key one of whose parts has the name of the whole.
+/// A key with a part of the same name as the whole.
 @Table struct Freight {
   @Selection struct ID: Hashable {
     let depot: String
@@ -26,7 +26,7 @@ import Testing
   @BelongsTo("depot", "parcel") var item: Freight
 }
 
-/// A key of several parts and a group of columns mean in a statement what they mean in a row.
+/// A key of several parts and a group of columns have the same meaning in a statement as in a row.
 @Suite("Keys of several parts, and groups of columns, in statements")
 struct KeyStatementTests {
   private static let ids = [("a", 2), ("a", 10), ("b", 1)].map { Freight.ID(depot: $0.0, id: $0.1) }

@@ -31,7 +31,7 @@ import Testing
   var at: Date?
 }
 
-/// The same model, with times as they are spelled.
+/// The same model, with the spelling of times.
 enum Spelled {
   @Table struct Appointment {
     let id: Int
@@ -39,7 +39,7 @@ enum Spelled {
   }
 }
 
-/// Values that pass through SQLite's JSON, or through its functions, and come out as what they are.
+/// Values that pass unchanged through SQLite's JSON or its functions.
 @Suite("Values that SQLite reads otherwise")
 struct ListedValueTests {
   private static let pieces = [
@@ -121,7 +121,7 @@ struct ListedValueTests {
       #expect(long == ids { $0.unicodeScalars.count == length })
     }
     #expect(try await Coil.where { $0.ringName.hasSuffix("") }.fetchCount(store) == 0)
-    // Keys that differ behind U+0000 only.
+    // Keys that differ only after U+0000.
     for name in ["a\u{0}b", "a\u{0}c", "a\u{0}d"] { try await store.insert(Ring(name: name)) }
     #expect(try await Ring.limit(2).select { $0.name.max() }.fetchOne(store) == "a\u{0}c")
     #expect(try await Ring.limit(2).select { $0.name.count() }.fetchOne(store) == 2)
@@ -166,7 +166,7 @@ struct ListedValueTests {
     }
   }
 
-  /// A point in time as somebody writes it who is that many seconds east of UTC.
+  /// A point in time as text, with an offset in seconds east of UTC.
   private static func text(_ time: Int64, offset: Int64) -> String? {
     func digits(_ number: Int64) -> String { number < 10 ? "0\(number)" : "\(number)" }
     let size = abs(offset)

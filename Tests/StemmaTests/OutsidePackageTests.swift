@@ -1,9 +1,10 @@
 import Foundation
 import Testing
 
-/// The README's program, in a package outside of this repository that depends on it by path: `build_outside` of `Tools/builds`
-/// makes it, and STEMMA_OUTSIDE names what came of it. Not made here: `swift test` keeps the place locked in which tests are
-/// built, and elsewhere all would be built from the beginning, which takes minutes.
+/// The README's program in a separate package that depends on this repository by path.
+/// `build_outside` of `Tools/builds` builds it, and STEMMA_OUTSIDE names the executable. The test
+/// does not build it: `swift test` locks the build directory, and a build elsewhere would take
+/// minutes.
 @Suite("A package that depends on this one")
 struct OutsidePackageTests {
   private static let program = ProcessInfo.processInfo.environment["STEMMA_OUTSIDE"]
@@ -12,7 +13,7 @@ struct OutsidePackageTests {
     "the README's Swift prints there what the README says",
     .enabled(if: program != nil, "STEMMA_OUTSIDE is not set"))
   func readme() throws {
-    // It makes a store where it is run.
+    // It creates a store in its working directory.
     let place = FileManager.default.temporaryDirectory.appendingPathComponent("outside-\(UUID())")
     try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
     defer { do { try FileManager.default.removeItem(at: place) } catch {} }

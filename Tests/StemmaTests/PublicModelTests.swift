@@ -3,7 +3,7 @@ import Shapes
 import Stemma
 import Testing
 
-/// Models of a module that this one only imports.
+/// Models of an imported module.
 @Suite("Public models of another module")
 struct PublicModelTests {
   @Test("drafts, values, setters, relationships, statements and keys")
@@ -46,7 +46,7 @@ struct PublicModelTests {
     var decoded = try JSONDecoder().decode(Singer.self, from: text)
     #expect(decoded == singer)
     #expect(try await singer.choir?.name == "Low")
-    // It belongs to no store.
+    // A decoded record belongs to no store.
     await #expect(throws: StoreError.self) { try await decoded.choir }
     decoded.setChoir(nil)
     #expect(decoded.choirId == nil)

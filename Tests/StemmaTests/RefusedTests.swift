@@ -1,13 +1,13 @@
 import Foundation
 import Testing
 
-/// What must not compile, tried with the compiler itself.
+/// Code that must not compile, checked with the compiler itself.
 ///
-/// The files in Tests/Refused mark each line that has to be refused with a part of what is said there:
+/// The files in Tests/Refused mark each line that must be refused with a part of the error message:
 ///
 ///     let kind = "a"  // refused: `kind` is the same in every row
 ///
-/// A second message behind ` | ` is what the compiler says beside ours, where it cannot be helped.
+/// A second message after ` | ` is an unavoidable error of the compiler itself.
 @Suite("Declarations that are refused")
 struct RefusedTests {
   private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
@@ -32,7 +32,7 @@ struct RefusedTests {
     }
   }
 
-  /// Behind each line; several messages stand with ` | ` between them.
+  /// The marks at the ends of lines. ` | ` separates several messages.
   private static func marks(in file: URL) throws -> [Compiler.Complaint] {
     let lines = try String(contentsOf: file, encoding: .utf8).split(
       separator: "\n", omittingEmptySubsequences: false)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import reminders
 
-/// What the sample app prints.
+/// The output of the sample app.
 @Suite("Reminders, the sample app")
 struct SampleTests {
   @Test("two directories make the same list apart, and show the same after a sync")

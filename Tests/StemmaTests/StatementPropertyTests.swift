@@ -3,7 +3,8 @@ import Testing
 @testable import Stemma
 import StemmaSimulation
 
-/// Random statements give what plain Swift over arrays gives, before and after the tables are made anew.
+/// Random statements give the same results as plain Swift over arrays, before and after a rebuild
+/// of the tables.
 @Suite("Random statements")
 struct StatementPropertyTests {
   @Test("give the rows of a plain model in memory, and again after a rebuild", arguments: 1...6)
@@ -13,7 +14,7 @@ struct StatementPropertyTests {
     let witness = try await Witness(Worker.self, Chore.self, Step.self, Badge.self)
     let store = witness.store
     var model = PlainModel()
-    /// Chores as they were read once, with what they were then.
+    /// Chores as they were read, with their life at that time.
     var copies: [(row: Chore, life: Int)] = []
     for step in 1...60 {
       let change = chance.change(of: model, copies)
@@ -92,7 +93,7 @@ struct StatementPropertyTests {
 }
 
 extension Chore {
-  /// All that counts of it.
+  /// All relevant values as text.
   fileprivate var words: String {
     let values: [(any Sendable)?] = [
       id, title, isDone, rank, effort, due?.timeIntervalSince1970, ownerId, cost.price, cost.unit, note,

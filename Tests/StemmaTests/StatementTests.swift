@@ -20,7 +20,7 @@ import Testing
   @HasMany("choreId") var steps: Related<Step>
 }
 
-/// Goes with its chore, which its key names.
+/// Deleted with its chore, which its key names.
 @Table struct Step {
   @Selection struct ID: Hashable {
     let choreId: Int
@@ -41,14 +41,14 @@ import Testing
   @HasMany("workerId", onDelete: .restrict) var badges: Related<Badge>
 }
 
-/// Keeps its worker from being deleted.
+/// Prevents the deletion of its worker.
 @Table struct Badge {
   let id: Int
   var workerId: Int
   @BelongsTo("workerId") var worker: Worker
 }
 
-/// What the tests select of a chore, and of a worker's chores.
+/// The selected columns of a chore, and of a worker's chores.
 @Selection struct Brief: Equatable {
   var title: String
   var rank: Int?
@@ -60,7 +60,7 @@ import Testing
   let chores: Int
 }
 
-/// Reading: what each part of a statement means.
+/// The meaning of each part of a reading statement.
 @Suite("Statements that read")
 struct ReadStatementTests {
   static func store() async throws -> Store {
@@ -122,7 +122,7 @@ struct ReadStatementTests {
     #expect(Chore.find([1]).text.sql == Chore.find([1, 2, 3]).text.sql)
   }
 
-  @Test("text: case counts, and wildcards stand for themselves")
+  @Test("text: case counts, and wildcards match themselves")
   func text() async throws {
     #expect(try await ids(Chore.where { $0.title.contains("pa") }) == [1])
     #expect(try await ids(Chore.where { $0.title.contains("") }) == [1, 2, 3, 4])

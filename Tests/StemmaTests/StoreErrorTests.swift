@@ -32,10 +32,9 @@ struct StoreErrorTests {
   }
 
   @Test(
-    "what only the tool can do is told as that",
+    "what only the tool can do is reported as that",
     arguments: [
       .log(.damaged(path: "d/log/1.journal", offset: 7, .empty)),
-      .log(.damaged(path: "d/1", offset: 7, .doubled(Partition("Note"), Dot(Origin(1), Sequence(1))))),
       .replication(.damagedLog(Damage(path: "d/log/1.journal", offset: 7, flaw: .empty))),
       .replication(.refusedByPeer(.failed("d is damaged; run `stemma verify` on that node"))),
       .damagedPartition("Note"), .noSchema(path: "d/schema"),
@@ -48,7 +47,7 @@ struct StoreErrorTests {
     #expect(words.contains("the tool's `") && !words.contains("`stemma "), "\(words)")
   }
 
-  @Test("what a peer refuses is told like what is met here")
+  @Test("what a peer refuses is reported like what is met here")
   func peers() {
     let words = "\(StoreError(.replication(.refusedByPeer(.sameLog(LogID(1))))))"
     #expect(words.contains("open a store in a new directory"), "\(words)")
@@ -60,7 +59,7 @@ struct StoreErrorTests {
     #expect("\(error)" == "SQL.size holds 1, which its Swift type cannot show")
   }
 
-  @Test("a value of a statement that does not fit is told with what the statement calls it")
+  @Test("a value of a statement that does not fit is reported with the statement's name for it")
   func misfits() async throws {
     let store = try await Store.temporary(models: Reminder.self)
     func words(_ read: () async throws -> Void) async -> String {
@@ -83,7 +82,7 @@ struct StoreErrorTests {
       } == "SQLite refuses the statement: integer overflow")
   }
 
-  @Test("only a lock that may not be written is told as a store that can only be read")
+  @Test("only a lock that may not be written is reported as a store that can only be read")
   func otherFiles() {
     for error in [
       NodeError.log(.system(path: "d/lock", operation: "open", errno: 5)),

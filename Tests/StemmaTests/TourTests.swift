@@ -2,7 +2,7 @@ import Testing
 
 @testable import Stemma
 
-/// The library in one piece, as its documentation introduces it.
+/// A tour of the library, in the order of its documentation.
 @Suite("A tour of the library")
 struct TourTests {
   @Test("records, relationships, lazy and eager reads, and setters")

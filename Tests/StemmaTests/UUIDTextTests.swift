@@ -4,7 +4,7 @@ import Testing
 
 @testable import Stemma
 
-/// The library's own reading and writing of UUIDs, beside Foundation's.
+/// The library's own parser and printer of UUIDs, compared with Foundation's.
 @Suite("Text of UUIDs")
 struct UUIDTextTests {
   private func read(_ text: String) -> UUID? {

@@ -29,7 +29,7 @@ private enum New {
   }
 }
 
-/// What a program does with records of which it cannot read all: a newer one has written them.
+/// Handling of records that a program cannot read completely, because a newer program wrote them.
 @Suite("Values that a program cannot read")
 struct UnreadableTests {
   private typealias Ticket = Old.Ticket
@@ -67,7 +67,7 @@ struct UnreadableTests {
     let (old, _) = try await stores()
     try await old.delete(Ticket.self, first)
     #expect(try await titles(old) == ["b", "c"])
-    // The key of the third one is none that this program could name.
+    // The old program cannot represent the key of the third ticket.
     try await Ticket.all.distinct().delete().execute(old)
     #expect(try await titles(old) == [])
   }
@@ -116,14 +116,14 @@ struct UnreadableTests {
     try await New.Ticket.find(.init(state: .open, number: 2)).update { $0.next = .waiting }.execute(new)
     ticket.title = "B"
     let row = ticket
-    // The call that gives the record as it is then cannot, and records nothing.
+    // The call that returns the current record fails and records nothing.
     await #expect(throws: unknown) { try await old.update(row) }
     #expect(try await titles(old) == ["a", "b", "c"])
     try await Ticket.update(row).execute(old)
     let now = try await new.find(New.Ticket.self, .init(state: .open, number: 2))
     #expect(now.title == "B" && now.next == .waiting)
     #expect(try await old.conflicts().map(\.key) == [])
-    // A draft that leaves such a column as it is, as one of a type that knows less of the model does.
+    // A draft that leaves such a column unchanged, like a draft of a type with fewer columns.
     try await Ticket.upsert(Ticket.Draft(id: key, title: "C", next: .closed)).execute(old)
     #expect(try await titles(old) == ["a", "C", "c"])
   }

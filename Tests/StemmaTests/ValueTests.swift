@@ -138,7 +138,7 @@ struct ValueTests {
     await #expect(throws: StoreError.self) { try await witness.store.insert(draft) }
   }
 
-  /// The field that a change is refused for.
+  /// The field for which a change is refused.
   private func refusedField(_ change: () async throws -> Void) async -> String? {
     do {
       try await change()
@@ -218,7 +218,7 @@ struct ValueTests {
     }
   }
 
-  @Test("a date that cannot be stored is told with its value, and errors say the same everywhere")
+  @Test("a date that cannot be stored is reported with its value, and errors say the same everywhere")
   func impossibleDate() async throws {
     let store = try await Store.temporary(models: Specimen.self)
     var draft = Specimen.example

@@ -22,13 +22,13 @@ import Testing
   @BelongsTo("site", "depotName") var depot: Depot?
 }
 
-/// What a program writes first is right, or says what to write.
+/// The first attempts of a user are correct, or the error gives the correct form.
 @Suite("Joins, SQL, drafts and the past as they are written first")
 struct WayOutTests {
   @Test("SQL of records that begins with other columns says with which")
   func star() async throws {
     let store = try await ReadStatementTests.store()
-    // The table has the columns in another order, and behind them its own.
+    // The table has the columns in another order, followed by its internal ones.
     let star = SQL<Chore>("SELECT *, 1 FROM chores")
     do {
       _ = try await SQL<Chore>("SELECT title, * FROM chores").fetchAll(store)
@@ -37,7 +37,7 @@ struct WayOutTests {
     await #expect(throws: StoreError.self) { try await SQL<Chore>("SELECT 1").fetchOne(store) }
     let right = SQL<Chore>("SELECT \(columns: Chore.self), 1 FROM \(Chore.self) ORDER BY 1")
     #expect(try await right.fetchAll(store).map(\.id) == [1, 2, 3, 4])
-    // No row is read of the wrong columns.
+    // No row may be read from the wrong columns.
     do { #expect(try await star.fetchAll(store).count == 4) } catch StoreError.failed {}
   }
 
@@ -59,7 +59,7 @@ struct WayOutTests {
     #expect(crate.id == Crate.ID(site: "s", number: 1) && crate.depotName == "d")
     let alone = try await store.insert(Crate.Draft(site: "s", number: 2))
     #expect(alone.depotName == nil)
-    // With both, they have to agree.
+    // If both are given, they must agree.
     #expect(throws: StoreError.self) { try Crate.Draft(site: "t", number: 3, depot: depot) }
     let both = try Crate.Draft(site: "s", number: 3, depot: depot)
     #expect(try await store.insert(both).depotName == "d")
@@ -86,7 +86,8 @@ struct WayOutTests {
     #expect(try members[0].loaded(\.team)?.loaded(\.members).map(\.name) == ["Tim"])
     #expect(try teams[0].loaded(\.members).map(\.name) == ["Tim"])
     #expect(first?.name == "Tim" && count == 1)
-    // It is of no store: nothing of the present is mixed into it, and an update compares it with what is there.
+    // It belongs to no store: it never mixes with present records, and an update compares it with
+    // the current record.
     await #expect(throws: StoreError.notFromStore(model: "Member")) { try await members[0].team }
     let included = try #require(try members[0].loaded(\.team))
     await #expect(throws: StoreError.notFromStore(model: "Team")) { try await included.members.fetch() }

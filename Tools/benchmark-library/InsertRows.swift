@@ -32,20 +32,49 @@ func measureInsert(_ bench: Bench) async throws {
 
   let items = drafts.map(GRDBItem.init)
   let records = try Cost.of {
-    let pool = try DatabasePool(path: try bench.fresh("grdb.sqlite"))
+    let pool = try bench.grdbItems()
+    try pool.write { database in for item in items { try item.insert(database) } }
+  }
+  bench.add(
+    "the same rows by GRDB's Codable records, CPU", ours: records.cpu * each,
+    baseline: costs.baseline.cpu * each, "µs/row", .none)
+  for name in ["inserted", "imported", "items.ndjson", "grdb.sqlite"] { _ = try bench.fresh(name) }
+}
+
+/// Single inserts, each in its own commit with relaxed durability. The baseline is GRDB's records
+/// in its default pool, in WAL mode with synchronous=NORMAL.
+func measureRelaxedInserts(_ bench: Bench) async throws {
+  let drafts = Item.drafts(min(5000, bench.itemCount))
+  let items = drafts.map(GRDBItem.init)
+  let costs = try await bench.byTurns(
+    ours: {
+      var options = Store.Options()
+      options.durability = .relaxed
+      let store = try await Store(at: try bench.fresh("inserted"), options: options, models: Item.self)
+      return try await Cost.of { for draft in drafts { try await store.insert(draft) } }
+    },
+    baseline: {
+      let pool = try bench.grdbItems()
+      return try await Cost.of {
+        for item in items { try await pool.write { database in try item.insert(database) } }
+      }
+    })
+  bench.add("relaxed inserts one by one", costs, count: drafts.count, "commits", .atLeast(0.5), waits: true)
+  for name in ["inserted", "grdb.sqlite"] { _ = try bench.fresh(name) }
+}
+
+extension Bench {
+  fileprivate func grdbItems() throws -> DatabasePool {
+    let pool = try DatabasePool(path: try fresh("grdb.sqlite"))
     try pool.write { database in
       try database.execute(
         sql: """
           CREATE TABLE items (id TEXT PRIMARY KEY, title TEXT NOT NULL, note TEXT, priority INTEGER NOT NULL,
             isDone INTEGER NOT NULL, effort REAL) STRICT, WITHOUT ROWID
           """)
-      for item in items { try item.insert(database) }
     }
+    return pool
   }
-  bench.add(
-    "the same rows by GRDB's Codable records, CPU", ours: records.cpu * each,
-    baseline: costs.baseline.cpu * each, "µs/row", .none)
-  for name in ["inserted", "imported", "items.ndjson", "grdb.sqlite"] { _ = try bench.fresh(name) }
 }
 
 extension Item.Draft {

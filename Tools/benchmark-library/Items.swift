@@ -2,7 +2,7 @@ import Foundation
 import Measuring
 import Stemma
 
-/// The record that is read and written. It has a key, texts, numbers, and values that may be absent.
+/// The record that is read and written: a key, texts, numbers, and optional values.
 @Table struct Item {
   let id: UUID
   var title: String
@@ -15,7 +15,7 @@ import Stemma
 extension Item {
   static let words = ["invoice", "order", "garden", "kitchen", "window", "report", "travel", "archive"]
 
-  /// Drafts of a seed, in key order: each run measures the same.
+  /// Drafts from a fixed seed, in key order: each run measures the same data.
   static func drafts(_ count: Int) -> [Item.Draft] {
     var dice = Dice(7)
     return (0..<count).map { number in
@@ -30,7 +30,7 @@ extension Item {
 }
 
 extension UUID {
-  /// One that a clock made which counts milliseconds: version 7.
+  /// A UUID of version 7 from a clock with milliseconds.
   fileprivate init(number: Int, _ dice: inout Dice) {
     let time = UInt64(1_700_000_000_000 + number)
     let random = dice.next()
@@ -47,7 +47,7 @@ extension UUID {
 }
 
 extension Bench {
-  /// How many rows are read and written: as claimed, or a quarter in a quick run.
+  /// The number of rows: as claimed, or a quarter in a quick run.
   var itemCount: Int { min(100_000, events / 4) }
 
   /// A store of items that all subjects read.

@@ -4,7 +4,8 @@ import GRDBSQLite
 import Measuring
 import Stemma
 
-/// All rows into structs, against a loop that steps a statement and calls the same struct's initialiser.
+/// All rows into structs, against a loop that steps a statement and calls the same struct's
+/// initializer.
 func measureFetch(_ bench: Bench) async throws {
   let store = try await bench.itemStore()
   let count = bench.itemCount
@@ -14,7 +15,7 @@ func measureFetch(_ bench: Bench) async throws {
   let costs = try await bench.byTurns(
     rounds: max(5, bench.rounds),
     ours: {
-      // Giving the rows of the round before back is no part of reading.
+      // Freeing the rows of the previous round is not measured.
       rows = []
       return try await Cost.of { rows = try await Item.all.fetchAll(store) }
     },
@@ -96,7 +97,7 @@ func measureFind(_ bench: Bench) async throws {
     baseline: costs.baseline.cpu * each, "µs", .none)
 }
 
-/// A prepared statement that reads items, written by hand.
+/// A handwritten prepared statement that reads items.
 private final class ItemStatement {
   private let database: BareSQLite
   private let statement: OpaquePointer

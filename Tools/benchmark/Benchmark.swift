@@ -1,11 +1,12 @@
 import ArgumentParser
 import Measuring
 
-/// Every claim about speed and size, measured beside a baseline that shares no code with the libraries.
+/// Every claim about speed and size, measured against a baseline that shares no code with the
+/// libraries.
 ///
-/// The baselines are written against the bare C interfaces of SQLite, zlib and the file system, run in the same
-/// process by turns with what they are compared with, and end in the same rows, which is checked. Of each side the
-/// best run counts. A subject is one file in `Subjects`; `Subject.all` lists them.
+/// The baselines use the bare C interfaces of SQLite, zlib and the file system. Both sides
+/// alternate in one process and must produce the same rows, which is checked. The best run of each
+/// side counts. A subject is one file in `Subjects`; `Subject.all` lists them.
 @main
 struct Benchmark: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -28,7 +29,7 @@ struct Measure: AsyncParsableCommand {
 }
 
 extension Subject {
-  /// In the order in which they run; the first ones make what the later ones use.
+  /// In execution order: later subjects use the files of earlier ones.
   static let all: [Subject] = [
     Subject(name: "import", measure: measureImport),
     Subject(name: "import-git", measure: measureGitImport),
@@ -39,6 +40,7 @@ extension Subject {
     Subject(name: "read", measure: measureReading),
     Subject(name: "deflate", measure: measureDeflate),
     Subject(name: "size", measure: measureSizes),
+    Subject(name: "partitions", measure: measurePartitions),
     Subject(name: "pull", measure: measurePulls),
     Subject(name: "clone", measure: measureClone),
     Subject(name: "open", measure: measureOpening),

@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 import Measuring
 
-/// What a command took from its start to its end.
+/// The resources that a command used.
 struct ChildCost: Codable {
   /// The largest resident set, in MB.
   var peak = Double.infinity
@@ -39,9 +39,9 @@ struct ChildCost: Codable {
   }
 }
 
-/// Runs a command, reads what it prints through a pipe and throws it away, and prints a `ChildCost`.
+/// Runs a command, discards its output through a pipe, and prints a `ChildCost`.
 ///
-/// A process of its own, because a child begins with the peak of the process that it was spawned from.
+/// It is a separate process because a child starts with the peak memory of its parent.
 struct Child: ParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Run a command and print what it took.", shouldDisplay: false)

@@ -6,7 +6,7 @@ import StemmaNode
 
 /// Nodes that the subjects share.
 extension Bench {
-  /// Lines of the workload that one node imports.
+  /// A file with lines of the workload for one node to import.
   func lines(_ count: Int) throws -> String {
     try shared("lines-\(count)") {
       let path = path("lines-\(count).ndjson")
@@ -21,8 +21,8 @@ extension Bench {
     try Node.create(at: try fresh(name), schema: schema, name: name)
   }
 
-  /// A node with this many events of the workload, 5 % of them written on another node at the same time and
-  /// pulled. Its log is sealed.
+  /// A node with `count` events of the workload. Another node wrote 5 % of them concurrently; they
+  /// were pulled. The log is sealed.
   func node(_ count: Int) throws -> String {
     try shared("node-\(count)") {
       say("making a node of \(count) events")
@@ -51,7 +51,7 @@ extension Bench {
     }
   }
 
-  /// Makes segments of all that is in the journal.
+  /// Seals the journal into segments.
   func seal(_ directory: String) throws {
     var options = Node.OpeningOptions(mode: .write)
     options.segmentSize = 1
@@ -62,7 +62,8 @@ extension Bench {
     _ = try Import(into: node, options: .init()).run(path: lines)
   }
 
-  /// Writes the first `count` lines to one file and the others to another. Gives the creates among the first.
+  /// Writes the first `count` lines to one file and the others to another. Returns the number of
+  /// creates in the first.
   private func split(_ lines: String, at count: Int, _ first: String, _ second: String) throws -> Int {
     let bytes = try BareFiles.contents(lines)
     var seen = 0

@@ -3,9 +3,9 @@ import Measuring
 
 /// The generated data: tasks of a hundred tenants, created and changed over a year.
 ///
-/// Two changes in five create a task; the others change one or two fields of a task that is mostly a recent
-/// one (its age is the fourth power of a uniform number). Keys are texts: the tenant, and a UUID of version 7.
-/// One partition is one tenant, so it has about 1 % of the events.
+/// Two changes in five create a task. The others change one or two fields of a mostly recent task
+/// (its age is the fourth power of a uniform number). Keys are texts: the tenant, and a UUID of
+/// version 7. One partition is one tenant, so it has about 1 % of the events.
 struct Workload {
   static let schema = """
     enum Status { OPEN STARTED BLOCKED DONE }
@@ -52,7 +52,7 @@ struct Workload {
   private(set) var records: Int
   private let createsRecords: Bool
 
-  /// `total` changes of which two fifths are creates.
+  /// `total` changes, two fifths of them creates.
   init(total: Int, seed: UInt64 = 1) {
     self.total = total
     dice = Dice(seed)
@@ -60,7 +60,7 @@ struct Workload {
     createsRecords = true
   }
 
-  /// Changes only, of records that the first `records` creates of another workload have made.
+  /// Only changes of the records of the first `records` creates of another workload.
   init(changing records: Int, total: Int, seed: UInt64) {
     self.total = total
     dice = Dice(seed)
@@ -103,9 +103,12 @@ struct Workload {
     return String(repeating: "0", count: 16 - digits.count) + digits
   }
 
-  private static let words =
-    "invoice order customer review paint window contract update check server kitchen report draft north south budget release ticket garden meeting label archive travel phone sample door colour engine bridge paper winter summer"
-    .split(separator: " ").map(String.init)
+  private static let words = [
+    "invoice", "order", "customer", "review", "paint", "window", "contract", "update", "check",
+    "server", "kitchen", "report", "draft", "north", "south", "budget", "release", "ticket",
+    "garden", "meeting", "label", "archive", "travel", "phone", "sample", "door", "colour",
+    "engine", "bridge", "paper", "winter", "summer",
+  ]
 
   private mutating func text(_ count: Int) -> String {
     (0..<count).map { _ in Self.words[dice.below(Self.words.count)] }.joined(separator: " ")

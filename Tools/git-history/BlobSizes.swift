@@ -1,6 +1,6 @@
 /// Asks one running `git cat-file` for sizes.
 struct BlobSizes {
-  /// Questions that are written before an answer is read: few enough that neither pipe fills up.
+  /// Requests written before a reply is read: few enough that neither pipe fills up.
   private static let batch = 200
   private let git: GitProcess
 
@@ -8,7 +8,7 @@ struct BlobSizes {
     git = try GitProcess(in: repository, ["cat-file", "--batch-check=%(objectsize)"], takesInput: true)
   }
 
-  /// One size for each object, in order; nil for one that this copy of the repository lacks.
+  /// One size per object, in order. Nil for an object that this copy of the repository lacks.
   func sizes(of blobs: [String]) throws -> [Int64?] {
     var sizes: [Int64?] = []
     for start in stride(from: 0, to: blobs.count, by: Self.batch) {

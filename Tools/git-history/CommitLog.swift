@@ -1,9 +1,10 @@
 import Foundation
 
-/// A commit of the first-parent history, and how its tree differs from its first parent's.
+/// A commit of the first-parent history, and the difference between its tree and its first
+/// parent's.
 struct HistoricCommit {
   var sha: String
-  /// The first is the one that the changes are told against.
+  /// The changes are relative to the first one.
   var parents: [String]
   var authorEmail: [UInt8]
   var authorName: String
@@ -26,17 +27,18 @@ struct TreeChange {
   var blob: String
 }
 
-/// Reads `git log --raw -z`: items that end with NUL. A commit is an item that begins with 01, and the other
-/// fields of the format in their order; each change is `:mode mode blob blob status` and one path, or two of
-/// a rename. Git puts a line feed before the first change of a commit and an empty item after the last.
+/// Reads `git log --raw -z`: items that end with NUL. A commit is an item that begins with 01,
+/// followed by the other fields of the format in order. A change is `:mode mode blob blob status`
+/// and one path, or two paths for a rename. Git puts a line feed before the first change of a
+/// commit and an empty item after the last.
 struct CommitLog {
   private static let format = "%x01%H%x00%P%x00%ae%x00%an%x00%aI%x00%at%x00%ct%x00%s"
   private let git: GitProcess
   /// The first item of the next commit.
   private var header: [UInt8]?
 
-  /// Options are spelled out where the person's configuration could change what git prints. Renames: exact
-  /// ones only (100 %).
+  /// Explicit options override the user's configuration where it could change git's output. Only
+  /// exact renames (100 %) are detected.
   init(of repository: String) throws {
     git = try GitProcess(
       in: repository,
@@ -109,11 +111,11 @@ struct CommitLog {
     return number
   }
 
-  /// Bytes that are not UTF-8 become U+FFFD; paths do not go through here.
+  /// Bytes that are not UTF-8 become U+FFFD. Paths are not converted here.
   private func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
 
-  /// What git prints, unless it is no RFC 3339 time: there are commits with offsets such as +51:30 and
-  /// with years of five digits. Then the instant in UTC, within the years 0001 … 9999.
+  /// Git's text, if it is an RFC 3339 time. Some commits have offsets such as +51:30 or years of
+  /// five digits. They get the instant in UTC, within the years 0001 … 9999.
   static func dateTime(_ text: String, seconds: Int64) -> String {
     let shape = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(Z|[+-](0\d|1[0-4]):[0-5]\d)/
     if text.wholeMatch(of: shape) != nil { return text }

@@ -39,11 +39,11 @@ struct GitHistory: ParsableCommand {
     let find = try GitProcess(
       in: repository, ["rev-parse", "--path-format=absolute", "--git-common-dir"], quiet: true)
     let place = try find.rest()
-    // 127 is what `env` says where there is no git.
+    // `env` exits with 127 if git is not installed.
     guard try find.finish(accepting: { $0 != 127 }) == 0 else {
       throw GitHistoryError.notARepository(repository)
     }
-    // A repository without a commit has no history, which is no error.
+    // A repository without commits is not an error.
     let head = try GitProcess(in: repository, ["rev-parse", "--verify", "-q", "HEAD"], quiet: true)
     _ = try head.rest()
     guard try head.finish(accepting: { _ in true }) == 0 else { return }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What can go wrong. The texts are for the person who typed the command.
+/// Failures of the tool. The texts address its user.
 enum GitHistoryError: Error, CustomStringConvertible {
   case notARepository(String)
   case unreadable(path: String, errno: Int32)
@@ -30,7 +30,7 @@ enum GitHistoryError: Error, CustomStringConvertible {
   }
 }
 
-/// A running git, whose output is read while it works.
+/// A running git whose output is read as a stream.
 final class GitProcess {
   private let process = Process()
   private let output = Pipe()
@@ -39,12 +39,12 @@ final class GitProcess {
   private var buffer: [UInt8] = []
   private var next = 0
 
-  /// `quiet` throws git's own messages away.
+  /// `quiet` discards git's own messages.
   init(in directory: String, _ arguments: [String], takesInput: Bool = false, quiet: Bool = false) throws {
     self.arguments = arguments
     process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
     process.arguments = ["git", "-C", directory] + arguments
-    // A partial clone must not fetch what it lacks because of us.
+    // A partial clone must not fetch missing objects for this tool.
     process.environment = ProcessInfo.processInfo.environment.merging(
       ["LC_ALL": "C", "GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0"]) { _, ours in ours }
     process.standardOutput = output
@@ -57,8 +57,8 @@ final class GitProcess {
     try input.fileHandleForWriting.write(contentsOf: Data(bytes))
   }
 
-  /// The bytes up to the next `delimiter`, which is taken off; nil at the end. What stands behind the last
-  /// delimiter counts as one more item.
+  /// Returns the bytes up to the next `delimiter`, without it; nil at the end. Bytes after the last
+  /// delimiter form one more item.
   func item(endingWith delimiter: UInt8) throws -> [UInt8]? {
     var searched = next
     while true {
@@ -77,14 +77,15 @@ final class GitProcess {
     }
   }
 
-  /// All that is left.
+  /// All remaining output.
   func rest() throws -> String {
     while try fill() {}
     defer { next = buffer.count }
     return String(decoding: buffer[next...], as: UTF8.self)
   }
 
-  /// False at the end. A read gives what is there: FileHandle would wait for as much as was asked for.
+  /// Returns false at the end. A read returns the available bytes; FileHandle would wait for the
+  /// requested count.
   private func fill() throws -> Bool {
     buffer.removeFirst(next)
     next = 0
@@ -100,7 +101,7 @@ final class GitProcess {
     return count > 0
   }
 
-  /// Waits for the end. Throws unless git was content, or `accepting` its status.
+  /// Waits for the end. Throws unless `accepting` accepts the exit status (default: 0).
   @discardableResult
   func finish(accepting: (Int32) -> Bool = { $0 == 0 }) throws -> Int32 {
     try input.fileHandleForWriting.close()

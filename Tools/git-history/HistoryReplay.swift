@@ -1,7 +1,7 @@
 import Crypto
 import StemmaEvents
 
-/// Turns commits into mutations. Holds what the newest tree has, not the history.
+/// Turns commits into mutations. Its memory grows with the newest tree, not with the history.
 struct HistoryReplay {
   private struct FileState {
     var mode: String
@@ -13,7 +13,7 @@ struct HistoryReplay {
   }
 
   private let repo: String
-  /// By the path's bytes.
+  /// By the bytes of the path.
   private var files: [[UInt8]: FileState] = [:]
   /// Author id → name.
   private var authors: [String: String] = [:]
@@ -21,7 +21,7 @@ struct HistoryReplay {
 
   init(repo: String) { self.repo = repo }
 
-  /// The mutations of one commit; `sizes` gives those of blobs.
+  /// The mutations of one commit. `sizes` returns the sizes of blobs.
   mutating func mutations(
     of commit: HistoricCommit, sizes: ([String]) throws -> [Int64?]
   ) throws -> [Mutation] {
@@ -40,7 +40,7 @@ struct HistoryReplay {
         Mutation(operation: .update, model: "Author", key: authorKey, fields: name, time: time))
     }
     mutations += commitMutations(commit, author: author)
-    // What goes makes room for what comes.
+    // Removals come before additions at the same path.
     for change in commit.changes {
       switch change.kind {
       case .deleted: mutations += remove(change.path, time: time)
@@ -134,7 +134,7 @@ struct HistoryReplay {
     return mutations
   }
 
-  /// Makes or removes the row that says that an author worked on a file.
+  /// Creates or deletes the row that links an author to a file.
   private func join(
     _ operation: Mutation.Operation, _ path: [UInt8], author: String, time: Int64
   ) -> Mutation {
@@ -149,8 +149,8 @@ struct HistoryReplay {
     return [("partition", .string(top)), ("path", .string(text(path)))]
   }
 
-  /// A path as text. Git's paths are bytes: in one that is not UTF-8, the bytes above 7F and `%` are written
-  /// as `%XX`; all others stand as they are.
+  /// A path as text. Git's paths are bytes. A path that is not UTF-8 has its bytes above 7F and its
+  /// `%` written as `%XX`.
   static func text(_ path: [UInt8]) -> String {
     if let text = String(validating: path, as: UTF8.self) { return text }
     return path.reduce(into: "") { text, byte in

@@ -13,8 +13,8 @@ struct Mutation {
   /// Seconds since 1970.
   var time: Int64
 
-  /// `{"op":…,"model":…,"key":{…},"fields":{…},"ts":…}` and a line feed. A time before 1970 is left out: no
-  /// timestamp can tell it.
+  /// `{"op":…,"model":…,"key":{…},"fields":{…},"ts":…}` and a line feed. A time before 1970 is left
+  /// out, because timestamps cannot represent it.
   func append(to bytes: inout [UInt8]) {
     var members: Members = [
       ("op", .string(operation.rawValue)), ("model", .string(model)), ("key", .object(key)),

@@ -1,7 +1,7 @@
 import Foundation
 import GRDBSQLite
 
-/// SQLite's C interface, with as little as possible in between.
+/// A thin wrapper of SQLite's C interface.
 package final class BareSQLite {
   package let handle: OpaquePointer
 
@@ -73,7 +73,8 @@ package final class BareSQLite {
     ).map { $0[0] }
   }
 
-  /// Throws unless the models' tables of another file have the same rows. `leavingOut`: columns not compared.
+  /// Throws unless the model tables of another file have the same rows. `leavingOut`: columns that
+  /// are not compared.
   package func checkSameRows(as other: String, leavingOut: Set<String> = []) throws {
     try execute("ATTACH '\(other)' AS other")
     defer { do { try execute("DETACH other") } catch {} }

@@ -1,10 +1,11 @@
 import Foundation
 
-/// What all subjects share: how much is measured, where files are made, and the rows so far.
+/// The state that all subjects share: the amount of work, the files and the rows so far.
 package final class Bench {
   package let events: Int
   package let rounds: Int
-  /// How often what takes a second or less is measured: what else the machine does takes as much of it now and then.
+  /// The number of rounds for measurements of a second or less. Other load on the machine disturbs
+  /// them more.
   package var roundsOfSeconds: Int { 3 * rounds }
   package let isLong: Bool
   /// The `stemma` tool; nil: rows that run it are left out.
@@ -12,7 +13,7 @@ package final class Bench {
   private let folder: WorkFolder
   /// The folder of real data sets.
   package let data: String?
-  /// A file of mutations and its schema, from whoever measures.
+  /// A file of mutations and its schema, given by the user.
   package struct OwnData: Sendable {
     package let lines: String
     package let schema: String
@@ -37,7 +38,7 @@ package final class Bench {
 
   package func path(_ name: String) -> String { folder.path + "/" + name }
 
-  /// A path of this name at which nothing is.
+  /// A path of this name, with any old file removed.
   package func fresh(_ name: String) throws -> String {
     let path = path(name)
     for suffix in ["", "-wal", "-shm"] where FileManager.default.fileExists(atPath: path + suffix) {
@@ -46,7 +47,7 @@ package final class Bench {
     return path
   }
 
-  /// Makes something once for all subjects that use it.
+  /// Makes a value once for all subjects that use it.
   package func shared<Value>(_ name: String, _ make: () throws -> Value) throws -> Value {
     if let value = made[name] as? Value { return value }
     let value = try make()
@@ -80,13 +81,13 @@ package final class Bench {
       Row(name: name, ours: ours, baseline: baseline, unit: unit, goal: goal, isTooShort: isTooShort))
   }
 
-  /// Adds a row for wall time and one for CPU time of what does `count` things. `waits`: mostly for the disk, so
-  /// that no goal is set for its CPU time.
+  /// Adds rows for wall time and CPU time of `count` operations. `waits`: mostly waits for the
+  /// disk, so CPU time has no goal.
   package func add(
     _ name: String, _ costs: Costs, count: Int, _ unit: String, _ goal: Row.Goal, waits: Bool = false
   ) {
     let count = Double(count)
-    // A sync, or a turn that another process gets, takes milliseconds.
+    // A sync or a time slice of another process takes milliseconds.
     let isTooShort = min(costs.ours.wall, costs.baseline.wall) < 0.02
     add(
       name, ours: count / costs.ours.wall, baseline: count / costs.baseline.wall, unit + "/s", goal,
@@ -103,7 +104,7 @@ package final class Bench {
   }
 }
 
-/// What something took, in seconds.
+/// Time in seconds.
 package struct Cost {
   package var wall: Double
   /// Of all threads of this process, in user and system mode.
@@ -138,7 +139,7 @@ package struct Cost {
   }
 }
 
-/// The best of each side.
+/// The best cost of each side.
 package struct Costs {
   package var ours = Cost()
   package var baseline = Cost()
@@ -147,7 +148,8 @@ package struct Costs {
 }
 
 extension Bench {
-  /// Measures both sides by turns. Each body prepares itself and tells what the measured part took.
+  /// Measures both sides alternately. Each body prepares itself and returns the cost of its
+  /// measured part.
   package func byTurns(rounds: Int? = nil, ours: () throws -> Cost, baseline: () throws -> Cost) rethrows
     -> Costs
   {
@@ -171,7 +173,7 @@ extension Bench {
   }
 }
 
-/// A measurement that makes no sense: the two sides do not end in the same rows, for example.
+/// An invalid measurement: for example, the two sides do not produce the same rows.
 package struct BenchError: Error, CustomStringConvertible {
   package let description: String
   package init(_ description: String) { self.description = description }

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Foundation
 
-/// What a command that measures is told, and how it goes about it.
+/// The options of a measuring command, and its main loop.
 package struct MeasureOptions: ParsableArguments {
   @Flag(help: "Print the rows as JSON.") var json = false
   @Flag(help: "A tenth of the events, and most measurements once: about a minute.") var quick = false
@@ -16,7 +16,7 @@ package struct MeasureOptions: ParsableArguments {
     help: "Also import this file of mutations (NDJSON, .gz too), with --schema.", completion: .file())
   var data: String?
   @Option(help: "The schema of --data.", completion: .file()) var schema: String?
-  @Option(help: "Where to work; what is made there is removed afterwards.", completion: .directory)
+  @Option(help: "The working directory; files made there are removed afterwards.", completion: .directory)
   var folder: String?
 
   package init() {}
@@ -31,7 +31,7 @@ package struct MeasureOptions: ParsableArguments {
     if let rounds, rounds < 1 { throw ValidationError("--rounds: each side is measured once at least.") }
   }
 
-  /// Measures, and prints what comes out.
+  /// Measures the subjects and prints the rows.
   package func measure(_ all: [Subject]) async throws {
     let subjects = all.filter { subject in filter.map { subject.name.contains($0) } ?? true }
     guard !subjects.isEmpty else {
@@ -53,7 +53,7 @@ package struct MeasureOptions: ParsableArguments {
   }
 }
 
-/// Some rows that are measured together.
+/// A group of rows that are measured together.
 package struct Subject: Sendable {
   package let name: String
   package let measure: @Sendable (Bench) async throws -> Void

@@ -1,6 +1,6 @@
 import Foundation
 
-/// One line of the table: a measurement, what it is compared with, and what is wanted.
+/// One line of the table: a measurement, its baseline, and its goal.
 package struct Row: Encodable {
   package enum Goal {
     case atLeast(Double)
@@ -12,10 +12,10 @@ package struct Row: Encodable {
   package let name: String
   package let ours: Double
   package let baseline: Double
-  /// Of both numbers.
+  /// The unit of both numbers.
   package let unit: String
   package let goal: Goal
-  /// Whether a side took so little time that the ratio says nothing.
+  /// Whether a side took so little time that the ratio has no meaning.
   package var isTooShort = false
 
   /// Ours by the baseline.
@@ -67,7 +67,7 @@ package enum Report {
     return String(decoding: try encoder.encode(rows), as: UTF8.self)
   }
 
-  /// Three figures that count.
+  /// Three significant figures.
   package static func number(_ number: Double) -> String {
     guard number.isFinite else { return "-" }
     let magnitude = abs(number)
@@ -108,7 +108,7 @@ package enum Report {
 
   private static func print(_ text: String) {
     Swift.print(text)
-    // The table grows while the run goes on, into a pipe too.
+    // Flushes the table line by line, also into a pipe.
     fflush(nil)
   }
 }

@@ -1,13 +1,13 @@
 import Foundation
 import Synchronization
 
-/// Where a benchmark makes its files. The folder goes when the benchmark ends, also by a signal; that of one which
-/// could not see to it goes when the next one begins.
+/// The directory of a benchmark's files. It is removed when the benchmark ends, also by a signal.
+/// The next benchmark removes a directory that was left behind.
 final class WorkFolder: Sendable {
   private static let prefix = "stemma-bench-"
 
   let path: String
-  /// The folder, locked for as long as this process lives: what is not locked is nobody's.
+  /// The directory, locked while this process lives. An unlocked directory has no owner.
   private let descriptor: Int32
   private let isEnding = Atomic(false)
 
@@ -27,7 +27,7 @@ final class WorkFolder: Sendable {
 
   func remove() throws { try FileManager.default.removeItem(atPath: path) }
 
-  /// Folders in which something is: one that is empty may have been made just now, and not be locked yet.
+  /// Skips empty directories: another process may have just created one and not locked it yet.
   private static func removeLeftovers(in parent: String) throws {
     for name in try FileManager.default.contentsOfDirectory(atPath: parent) where name.hasPrefix(prefix) {
       let path = parent + "/" + name
@@ -44,8 +44,8 @@ final class WorkFolder: Sendable {
 
   // MARK: Signals
 
-  /// A signal's handler may do next to nothing: it wakes a thread, which removes the folder and then lets the signal
-  /// do what it does.
+  /// A signal handler may do very little. It wakes a thread that removes the directory and then
+  /// raises the signal again with its default action.
   private func removeOnSignals() throws {
     var ends: [Int32] = [0, 0]
     guard pipe(&ends) == 0 else { throw BenchError("cannot make a pipe") }
@@ -56,7 +56,7 @@ final class WorkFolder: Sendable {
         var byte = UInt8(truncatingIfNeeded: number)
         _ = write(signalPipe, &byte, 1)
       }
-      // What was ignored, by `nohup` for example, stays so.
+      // Ignored signals, for example by `nohup`, remain ignored.
       if unsafeBitCast(before, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self) {
         signal(number, SIG_IGN)
       }
@@ -65,7 +65,7 @@ final class WorkFolder: Sendable {
       var number: UInt8 = 0
       while Foundation.read(source, &number, 1) != 1 {}
       isEnding.store(true, ordering: .sequentiallyConsistent)
-      // Whoever still writes into it makes a removal fail.
+      // A removal fails while another thread writes into the directory.
       for _ in 0..<100 where FileManager.default.fileExists(atPath: path) {
         do { try remove() } catch { continue }
       }
@@ -75,11 +75,12 @@ final class WorkFolder: Sendable {
     thread.start()
   }
 
-  /// Does not return if a signal is about to end the process: an error is then one of files that are gone.
+  /// Never returns if a signal is about to end the process: the caller's error then comes from
+  /// removed files.
   func waitForSignal() {
     while isEnding.load(ordering: .sequentiallyConsistent) { pause() }
   }
 }
 
-/// Written to by the handler of signals, which is no closure of anything.
+/// The pipe that the signal handler writes to. The handler is a C function and captures nothing.
 nonisolated(unsafe) private var signalPipe: Int32 = -1

@@ -1,4 +1,4 @@
-/// What the program is asked to do.
+/// The commands of the program.
 enum Command: Equatable {
   case add(list: String, title: String)
   /// One list, or all.
@@ -19,7 +19,7 @@ enum Command: Equatable {
     The directory is a node: `stemma -C DIRECTORY log` tells what happened in it. Without -C it is `reminders`.
     """
 
-  /// Nil if there is no such command. No words ask for all lists.
+  /// Nil if there is no such command. Without words it shows all lists.
   init?(_ words: [String]) {
     switch (words.first, words.count) {
     case ("add", 3): self = .add(list: words[1], title: words[2])

@@ -1,6 +1,6 @@
 import Stemma
 
-/// A list has its name for a key, so that two people who make "Shopping" on two machines have one list.
+/// The name is the key, so two people who create "Shopping" on two machines get one list.
 @Table struct RemindersList {
   @Column(primaryKey: true) let name: String
   @HasMany("listName") var reminders: Related<Reminder>

@@ -1,13 +1,14 @@
 import Foundation
 import Stemma
 
-/// A sample of an app: reminders in the terminal, in a directory, exchanged with another directory.
+/// A sample app: reminders in the terminal, stored in a directory and synced with another
+/// directory.
 @main
 struct Reminders {
-  /// As sysexits.h has it.
+  /// As in sysexits.h.
   private static let usageError: Int32 = 64
 
-  /// What went wrong, in words.
+  /// An error message.
   struct Failure: Error, Equatable, CustomStringConvertible {
     var description: String
   }
@@ -35,7 +36,7 @@ struct Reminders {
 
   private static func complain(_ text: String) { FileHandle.standardError.write(Data("\(text)\n".utf8)) }
 
-  /// Does what it is asked for, and returns the lines to print.
+  /// Performs a command and returns the lines to print.
   static func perform(_ command: Command, _ store: Store) async throws -> [String] {
     switch command {
     case .add(let list, let title): try await add(title, to: list, store)
@@ -64,7 +65,7 @@ struct Reminders {
     return []
   }
 
-  /// One commit: the list, if need be, and the reminder.
+  /// One commit creates the reminder and, if necessary, the list.
   private static func add(_ title: String, to name: String, _ store: Store) async throws {
     try await store.write(by: NSUserName()) { tx in
       let list = try tx.upsert(RemindersList.Draft(name: name))

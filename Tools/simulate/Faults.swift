@@ -43,7 +43,8 @@ struct Faults: AsyncParsableCommand {
       throw ExitCode(1)
     }
     Self.limitAddresses()
-    // As the tool does. What is read of a log would go back to the system each time, and take a tenth of some suites.
+    // As the tool does. Otherwise the memory of log reads returns to the system each time, which
+    // takes a tenth of some suites.
     stemma_keep_heap_small()
     var passed = 0
     var failed = 0
@@ -68,10 +69,10 @@ struct Faults: AsyncParsableCommand {
 
   private static let leastBytes = 64 << 10
 
-  /// Far above what these suites need, far below what a wrong length would ask for.
+  /// Far above the need of these suites, far below a request for a corrupt length.
   private static let memoryLimit = 256 << 20
 
-  /// What is asked for and never touched counts here: whoever asks for more ends this process.
+  /// Limits address space, including untouched memory. A larger allocation ends this process.
   private static func limitAddresses() {
     var limit = rlimit()
     #if os(Linux)
@@ -84,7 +85,7 @@ struct Faults: AsyncParsableCommand {
     setrlimit(resource, &limit)
   }
 
-  /// Bytes that this process has had in memory at once.
+  /// The peak resident memory of this process, in bytes.
   private static func peakMemory() -> Int {
     var usage = rusage()
     // getrusage(2): Linux counts in KiB, macOS in bytes.
@@ -114,8 +115,8 @@ struct Faults: AsyncParsableCommand {
   }
 }
 
-/// What a suite prints.
+/// The output of the suites.
 enum Report {
-  /// At once, also into a pipe: a suite takes a minute.
+  /// Writes immediately, also into a pipe, because a suite takes a minute.
   static func say(_ line: String) { FileHandle.standardOutput.write(Data((line + "\n").utf8)) }
 }

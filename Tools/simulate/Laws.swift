@@ -51,7 +51,7 @@ struct Laws: AsyncParsableCommand {
     if failed > 0 { throw ExitCode(1) }
   }
 
-  /// More than workers, so that none takes as long as the watch would wait.
+  /// More shares than workers, so that no share reaches the time limit of the watch.
   private static let shares = 64
 
   private func report(of suite: LawSuite, _ title: String, _ policies: [Model], _ watch: Watch) async

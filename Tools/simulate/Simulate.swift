@@ -1,7 +1,7 @@
 import ArgumentParser
 
-/// The suites that take too long for a debug test run. Each ends with `N passed, N failed`, and exits with 1
-/// if one failed.
+/// The suites that take too long for a debug test run. Each prints `N passed, N failed` and exits
+/// with 1 if a case failed.
 @main
 struct Simulate: AsyncParsableCommand {
   static let configuration = CommandConfiguration(

@@ -1,10 +1,12 @@
 import Foundation
 import Synchronization
 
-/// Ends the process when something takes longer than any case may, and says what: what hangs never comes to an end itself.
+/// Ends the process and names the case if a case exceeds the time limit: a hanging case never ends
+/// by itself.
 final class Watch: Sendable {
-  /// How often it looks, and how often it may see the same case: two minutes, far more than the slowest one takes on a slow
-  /// machine. It counts its own turns, as clocks run on while a process is stopped.
+  /// The interval of the checks, and the number of checks before a case is late. That is two
+  /// minutes, far more than the slowest case takes on a slow machine. Counting checks is safe
+  /// against a stopped process, while clocks run on.
   private static let seconds = 5
   private static let turns = 24
 
@@ -30,7 +32,7 @@ final class Watch: Sendable {
     }
   }
 
-  /// Runs a case of one of the workers, which are numbered.
+  /// Runs a case of a worker, identified by number.
   func run<Result>(_ name: String, of worker: Int = 0, _ body: () throws -> Result) rethrows -> Result {
     running.withLock { $0[worker] = Case(name: name) }
     defer { running.withLock { $0[worker] = nil } }

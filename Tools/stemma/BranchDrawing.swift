@@ -1,11 +1,11 @@
-/// Draws branches beside lines, newest first, as `git log --graph` does. Each line has a name and names its
-/// parents, which come later; a lane leads from a line to a parent that is still to come.
+/// Draws branches beside lines, newest first, like `git log --graph`. Each line has a name and
+/// lists its parents, which follow later. A lane leads from a line to a later parent.
 struct BranchDrawing<Name: Hashable> {
-  /// For each lane the name that it leads to, nil for a free one.
+  /// The target name of each lane, nil for a free lane.
   private var lanes: [Name?] = []
 
-  /// What stands before, beside and after a line; for further lines of its text use `beside`. `names` are all that a
-  /// lane may call it by.
+  /// The drawing before, beside and after a line. Further lines of its text use `beside`. `names`
+  /// are all names by which a lane may refer to the line.
   mutating func draw(_ names: Set<Name>, parents: [Name]) -> (before: String?, line: String, after: String?) {
     let leading = lanes.indices.filter { lanes[$0].map(names.contains) ?? false }
     let own = leading.first ?? freeLane
@@ -34,7 +34,7 @@ struct BranchDrawing<Name: Hashable> {
     return (before, line, after)
   }
 
-  /// Lets lanes end whose line is not drawn.
+  /// Ends lanes whose target line is not drawn.
   mutating func end(where isOver: (Name) -> Bool) {
     for lane in lanes.indices where lanes[lane].map(isOver) ?? false {
       lanes[lane] = nil
@@ -43,12 +43,12 @@ struct BranchDrawing<Name: Hashable> {
     trim()
   }
 
-  /// How many lanes there are that satisfy something.
+  /// The number of lanes whose target satisfies a condition.
   func count(where isMeant: (Name) -> Bool) -> Int { lanes.count { $0.map(isMeant) ?? false } }
 
   func leads(to name: Name) -> Bool { lanes.contains(name) }
 
-  /// Lanes that ended just now: a line that began there would look like what they lead to.
+  /// Lanes that ended with the previous line. A line that began in one would look like its target.
   private var spent: Set<Int> = []
 
   private var freeLane: Int {
@@ -61,10 +61,10 @@ struct BranchDrawing<Name: Hashable> {
     while let last = lanes.last, last == nil { lanes.removeLast() }
   }
 
-  /// The lanes beside a line that is none of the names.
+  /// The lanes beside a line that is not a target.
   var beside: String { lanes.map { $0 == nil ? "  " : "│ " }.joined() }
 
-  /// Lanes that begin with the line that is being drawn.
+  /// Lanes that begin with the current line.
   private var opened: Set<Int> = []
 
   private func connection(at column: Int, to targets: [Int], closing: Bool) -> String {
@@ -87,7 +87,7 @@ struct BranchDrawing<Name: Hashable> {
           sign = isEdge ? "╮" : "┬"
         }
       } else {
-        // A lane that is only crossed is not joined.
+        // A crossed lane is not joined.
         sign = isActive ? "│" : isInside ? "─" : " "
       }
       text += sign + (low <= lane && lane < high ? "─" : " ")

@@ -3,8 +3,8 @@ import Foundation
 import StemmaEvents
 import StemmaNode
 
-/// The command as shells complete it: with the `-C` that `main` takes away before anything is parsed. If the command
-/// itself declared it, it would take the `-C` behind a command for its own.
+/// The command as shells complete it, with the leading `-C` that `main` removes before parsing. The
+/// command itself does not declare it, because it would then consume the `-C` of a subcommand.
 private struct CompletedCommand: ParsableCommand {
   static let configuration = Stemma.configuration
 
@@ -14,7 +14,7 @@ private struct CompletedCommand: ParsableCommand {
 enum Completions {
   private static let option = "--generate-completion-script"
 
-  /// The script that these arguments ask for; nil if they ask for something else.
+  /// The script that these arguments request, nil for other arguments.
   static func script(_ arguments: [String]) throws -> String? {
     guard let first = arguments.first, first.hasPrefix(option) else { return nil }
     let named =
@@ -30,14 +30,14 @@ enum Completions {
 }
 
 extension CompletionKind {
-  /// The models of the node that the command line names, or that the shell stands in.
+  /// The models of the node named by the command line, or of the current directory.
   static var modelNames: CompletionKind { .custom { words, _, _ in nodeNames(words).models } }
 
   static var remoteNames: CompletionKind { .custom { words, _, _ in nodeNames(words).remotes } }
 
   static var originNames: CompletionKind { .custom { words, _, _ in nodeNames(words).origins } }
 
-  /// The fields of the model that the command line names, or of all.
+  /// The fields of the model named by the command line, or of all models.
   static var fieldNames: CompletionKind {
     .custom { words, _, _ in
       let names = nodeNames(words)
@@ -49,10 +49,10 @@ extension CompletionKind {
 
   static var operations: CompletionKind { .list(Operation.allCases.map(\.name)) }
 
-  /// Without a node there is nothing to offer: a completion never fails.
+  /// Without a node there are no suggestions: a completion never fails.
   private static func nodeNames(_ words: [String]) -> Node.Names {
     var directory: String?
-    // The last one is still being typed.
+    // The last word is incomplete.
     for (word, next) in zip(words, words.dropFirst()) where word == "-C" {
       directory = NodeOptions.resolve(next, from: directory)
     }

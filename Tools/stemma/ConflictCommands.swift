@@ -2,7 +2,7 @@ import ArgumentParser
 import StemmaEvents
 import StemmaNode
 
-/// Which conflicts a command is about.
+/// The options that select conflicts.
 struct ConflictOptions: ParsableArguments {
   @Option(help: "Only this model.", completion: .modelNames) var model: String?
   @Option(
@@ -46,7 +46,7 @@ struct ConflictOptions: ParsableArguments {
       try FieldChoice.refuseKeyPart(field, models, "which is never in conflict; --key selects by it")
       let owners = try models.filter { try RecordWords(node, model: $0.name).isKnown(field) }
       if owners.isEmpty { throw FieldChoice.unknown(field, models, filter.model, .badData) }
-      // Of many there cannot be too many, and what is stored is the other side's.
+      // A to-many relationship has no cardinality conflict, and the other side stores it.
       let isToMany = owners.allSatisfy {
         $0.relationship(named: field).map { $0.kind == .hasMany || $0.kind == .manyToMany } ?? false
       }
@@ -110,7 +110,7 @@ struct Conflicts: ParsableCommand {
       filter.fields.formUnion(named.fields)
     }
     if check {
-      // Without a dangling reference: it may lead to a record that is on its way.
+      // Dangling references are excluded: their records may still arrive.
       if conflicts.kind.isEmpty { filter.kinds.remove(.dangling) }
       var open = 0
       try node.openConflicts(filter) { _ in open += 1 }
@@ -145,7 +145,7 @@ struct Conflicts: ParsableCommand {
     }
     if format.json { Output.line(.array(array)) }
     if !ofRecord.isEmpty, let model = filter.model, let key = filter.key {
-      // What a command means depends on all that is open, whatever is asked for.
+      // The meaning of a command depends on all open conflicts, not only the selected ones.
       let open = try node.conflicts(of: key, in: model)
       for conflict in ofRecord {
         text.writeSideBySide(conflict)
@@ -164,7 +164,8 @@ struct Conflicts: ParsableCommand {
     try node.checkTablesAreWhole()
   }
 
-  /// What is said of a record that has no conflict, or none that is asked for: then which it has.
+  /// The error for a record without a selected conflict. It lists the conflicts that the record
+  /// has.
   private func nothing(_ filter: ConflictFilter, _ node: Node) throws -> Failure {
     var open: [ConflictDescription] = []
     if let model = filter.model, let key = filter.key { open = try node.conflicts(of: key, in: model) }
@@ -203,14 +204,14 @@ struct Conflicts: ParsableCommand {
   }
 }
 
-/// How many conflicts there are of each model and kind.
+/// Counts of conflicts by model and kind.
 struct ConflictTally {
-  /// In the order in which they came.
+  /// In the order of arrival.
   private(set) var models: [String] = []
   private var counts: [String: [ConflictFilter.Kind: Int]] = [:]
   private(set) var total = 0
 
-  /// A dangling reference may lead to a record that is on its way, so it is counted apart.
+  /// Dangling references are counted separately because their records may still arrive.
   var words: String {
     let dangling = models.reduce(0) { $0 + count($1, .dangling) }
     let conflicts = total - dangling

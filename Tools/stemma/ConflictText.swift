@@ -2,11 +2,11 @@ import Foundation
 import StemmaEvents
 import StemmaNode
 
-/// How conflicts look to people.
+/// Conflicts as text.
 struct ConflictText {
   private let description: EventDescription
   private let node: String
-  /// Whether long values are written whole.
+  /// Whether long values are written completely.
   private let isFull: Bool
 
   init(_ node: Node, isFull: Bool = false) {
@@ -15,13 +15,13 @@ struct ConflictText {
     self.isFull = isFull
   }
 
-  /// The most characters of a value in a list, and side by side.
+  /// The maximum number of characters of a value in a list and in columns.
   private static let lineLimit = 120
   private static let columnLimit = 1_000
-  /// How much of what candidates have in common is written before that in which they differ.
+  /// The maximum length of the common part that is written before the first difference.
   private static let commonLimit = 100
 
-  /// The conflicts of `MODEL KEY [FIELD]`; of everything where there are no words.
+  /// The conflicts of `MODEL KEY [FIELD]`; all conflicts without words.
   static func filter(_ node: Node, _ words: ArraySlice<String>) throws -> ConflictFilter {
     var filter = ConflictFilter()
     guard let name = words.first else { return filter }
@@ -30,7 +30,7 @@ struct ConflictText {
     guard rest.count <= 1 else { throw Failure("`\(rest.last ?? "")` is more than one field", .usage) }
     let record = try node.key(key, of: reader.model)
     for name in rest where !reader.isKnown(name) && !FieldDecision.isExistence(name, in: reader.model) {
-      // A field that another node's schema has may be in conflict here.
+      // A field that only another node's schema has may be in conflict here.
       guard try node.conflicts(of: record, in: reader.model).contains(where: { $0.isMeant(by: name, nil) })
       else { throw FieldChoice.unknown(name, [reader.model], reader.model, .badData) }
     }
@@ -46,12 +46,12 @@ struct ConflictText {
     return "\(Output.styled(conflict.kind.rawValue, .red)) \(conflict.keyText)\(field)"
   }
 
-  /// What the kind means here, in words.
+  /// The meaning of this conflict.
   static func meaning(_ conflict: ConflictDescription) -> String {
     switch conflict.kind {
     case .value: "written differently by writers that had not seen each other"
     case .delete:
-      // The writer of the change has seen no deletion, or one that was in conflict already.
+      // The writer of the change had seen no deletion, or only one that was already in conflict.
       conflict.candidates.contains { $0.value == .bool(true) && $0.saw.isEmpty }
         ? "deleted by one, changed by another that had not seen the deletion"
         : "deleted, and changed by one that had seen the deletion, which an ordinary update does not bury"
@@ -60,8 +60,8 @@ struct ConflictText {
     }
   }
 
-  /// The candidates' values. `limit`: the most characters of each; a longer one is cut, and the part that is given
-  /// begins shortly before the first difference.
+  /// The candidates' values. `limit`: the maximum number of characters of each. A longer value is
+  /// cut, and its visible part begins shortly before the first difference.
   static func values(_ conflict: ConflictDescription, limit: Int? = nil) -> [String] {
     let values = conflict.candidates.map { text($0, conflict) }
     guard let limit, values.contains(where: { $0.utf8.count > limit }) else {
@@ -84,12 +84,13 @@ struct ConflictText {
     return plain(candidate.value)
   }
 
-  /// How many bytes two texts begin with alike.
+  /// The length of the common prefix in bytes.
   private static func commonBytes(_ a: String, _ b: String) -> Int {
     zip(a.utf8, b.utf8).prefix { $0 == $1 }.count
   }
 
-  /// So many characters of a text, from about a byte on, and how much is left out.
+  /// At most `limit` characters of a text, from byte `skipped` on. A cut text ends with its total
+  /// size.
   private static func part(_ text: String, from skipped: Int, _ limit: Int) -> String {
     let start = text.utf8.index(text.startIndex, offsetBy: skipped, limitedBy: text.endIndex) ?? text.endIndex
     let end = text.index(start, offsetBy: limit, limitedBy: text.endIndex) ?? text.endIndex
@@ -98,7 +99,7 @@ struct ConflictText {
     return shown + "… (\(counted(UInt64(text.utf8.count), "byte")); conflicts --full shows all)"
   }
 
-  /// A key as it is typed.
+  /// A key as a user types it.
   static func words(_ key: JSON) -> String {
     guard case .object(let members) = key else { return plain(key) }
     if members.count == 1 { return plain(members[0].value) }
@@ -120,7 +121,7 @@ struct ConflictText {
 
   // MARK: Side by side
 
-  /// The candidates in columns; one under the other where that would leave too little room.
+  /// The candidates in columns, or one below the other in a narrow terminal.
   func writeSideBySide(_ conflict: ConflictDescription) {
     Output.line("\(Output.styled(conflict.model, .bold)) \(Self.title(conflict)): \(Self.meaning(conflict))")
     Output.line()
@@ -164,9 +165,9 @@ struct ConflictText {
   private static func wrap(_ text: String, _ width: Int) -> [String] {
     var lines: [String] = []
     var rest = Substring(text)
-    // Looks at no more of the rest than a line takes.
+    // Examines no more of the rest than one line.
     while case let line = rest.prefix(columns: width), line.endIndex < rest.endIndex {
-      // At a space, if one is near the end; else in the middle of a word.
+      // Breaks at a space near the end of the line, otherwise within a word.
       let cut = line.lastIndex(of: " ").flatMap {
         line.distance(from: line.startIndex, to: $0) > width / 2 ? $0 : nil
       }
@@ -176,11 +177,12 @@ struct ConflictText {
     return lines + [String(rest)]
   }
 
-  /// The command that ends a conflict, up to what is decided. `others`: what is open of its record.
+  /// The command that resolves a conflict, without the decision. `others`: all open conflicts of
+  /// the record.
   static func command(_ conflict: ConflictDescription, beside others: [ConflictDescription]) -> String {
     var words = ["stemma resolve", conflict.model, conflict.keyText]
     if let field = conflict.field { words.append(field) }
-    // --keep and --delete say by themselves what they are about.
+    // `--keep` and `--delete` imply the kind.
     let isAmbiguous =
       conflict.kind != .delete
       && others.contains {
@@ -189,14 +191,14 @@ struct ConflictText {
     return words.joined(separator: " ") + (isAmbiguous ? " --kind \(conflict.kind.rawValue)" : "")
   }
 
-  /// The commands that end a conflict. `others`: what is open of its record.
+  /// The commands that resolve a conflict. `others`: all open conflicts of the record.
   func writeAdvice(_ conflict: ConflictDescription, beside others: [ConflictDescription]) {
     let command = Self.command(conflict, beside: others)
     let ways: [(String, String)] =
       switch conflict.kind {
       case .value:
         conflict.candidates.map { ("--take \($0.number)", "") }
-          // Of a whole record one field can be given at a time.
+          // A conflict of a whole record accepts one field at a time.
           + [(conflict.isOfWholeRecord ? "FIELD --set VALUE" : "--set VALUE", "another value")]
       case .delete: [("--keep", "the record stays"), ("--delete", "the record goes")]
       case .cardinality: conflict.candidates.map { ("--take \($0.number)", "the others are unlinked") }
@@ -212,9 +214,9 @@ struct ConflictText {
   }
 }
 
-/// The terminal that standard output goes to.
+/// The terminal of standard output.
 enum Terminal {
-  /// Its width; 80 where there is none. `COLUMNS` counts first, as with other tools.
+  /// Its width, or 80 without a terminal. `COLUMNS` has precedence, as in other tools.
   static var columns: Int {
     if let text = ProcessInfo.processInfo.environment["COLUMNS"], let columns = Int(text), columns > 0 {
       return columns

@@ -15,7 +15,7 @@ struct Diff: ParsableCommand {
 
       Examples:
         stemma diff yesterday
-        stemma diff @3.17 @4.0 --model Book --stat
+        stemma diff @5718 @6000 --model Book --stat
         stemma diff office --exit-code && echo 'equal'
         stemma diff ../berlin --json
         stemma diff /mnt/monday/shop /mnt/tuesday/shop --stat
@@ -65,8 +65,8 @@ struct Diff: ParsableCommand {
     }
   }
 
-  /// What is compared, and the node that it is asked of: the one on which every command works or, where there is none
-  /// and two are named, the first of these.
+  /// The sides of the comparison, and the node that reads them. That is the selected node. Without
+  /// one, it is the first of two named nodes.
   private func sides() throws -> (node: Node, old: Side, new: Side?) {
     let node: Node
     do { node = try options.open() } catch NodeError.noNode(let path) {
@@ -83,7 +83,7 @@ struct Diff: ParsableCommand {
     return (node, try side(a, node, partition), try b.map { try side($0, node, partition) })
   }
 
-  /// `partition`: the only one that is compared, if it is known.
+  /// `partition`: the only partition that is compared, if known.
   private func side(_ text: String, _ node: Node, _ partition: Partition?) throws -> Side {
     do { return .moment(try node.moment(text, in: partition?.description)) } catch {
       guard case .inspection(.notAMoment) = error else { throw error }
@@ -109,7 +109,7 @@ struct Diff: ParsableCommand {
   }
 }
 
-/// Writes differences one after the other.
+/// Writes a sequence of differences.
 final class DifferenceWriter {
   private let description: EventDescription
   private let format: FormatOptions
@@ -175,7 +175,7 @@ struct Restore: ParsableCommand {
 
       Examples:
         stemma restore Book 978-0 --as-of yesterday
-        stemma restore Book --as-of @3.17 --field title -n
+        stemma restore Book --as-of @5718 --field title -n
       """)
   @Argument(help: "The model.", completion: .modelNames) var model: String
   @Argument(help: "The key; none: all records of the model.") var key: [String] = []
@@ -202,7 +202,7 @@ struct Restore: ParsableCommand {
     try plan.run(node, note.note, rehearses: n, format)
   }
 
-  /// The field of a name, or those in which a relationship is stored.
+  /// The field of this name, or the fields that store a relationship.
   private static func fields(named name: String, _ words: RecordWords) throws -> [Field] {
     let model = words.model
     var names = [name]
@@ -232,10 +232,10 @@ struct Undo: ParsableCommand {
       written the same since, or other records refer to one that would be deleted, nothing is done unless --force \
       says so. Of a record that was deleted and changed at the same time, undoing the deletion keeps it, and undoing \
       a change gives the fields back and leaves open whether the record exists; where it is not there, that has to be \
-      decided first (`resolve`). A value that stands in an open conflict and is not shown stays there: `resolve` ends that.
+      decided first (`resolve`). A value that is in an open conflict and is not shown stays there: `resolve` ends that.
 
       Examples:
-        stemma undo @3.17 -n
+        stemma undo @5718 -n
         stemma undo office.12 -m 'wrong price list'
       """)
   @Argument(help: "An event (see `stemma help show`), or a commit (NAME.NUMBER).") var change: String
@@ -266,7 +266,7 @@ struct Undo: ParsableCommand {
       let open = try node.conflicts(of: try node.key(conflict.key, of: model), in: model)
       let name = "\(conflict.model) \(conflict.keyText)" + (conflict.field.map { " \($0)" } ?? "")
       Output.line(
-        "What \(change) wrote of \(name) is not shown, but stands in an open conflict; "
+        "The value of \(name) that \(change) wrote is not shown, but is in an open conflict; "
           + "`\(ConflictText.command(conflict, beside: open)) --take 1` ends it with what is shown.")
     }
     Output.flush()
@@ -274,10 +274,10 @@ struct Undo: ParsableCommand {
 }
 
 extension Reversal {
-  /// Shows what changes, and then changes it: also for one who reads only the first lines (`restore … | head`), and
-  /// so cannot have meant that it be left half way.
+  /// Shows the changes, then writes them. A reader that stops after the first lines (`restore … |
+  /// head`) does not interrupt the write.
   ///
-  /// - Parameter lost: open conflicts in which something stands that is not taken back.
+  /// - Parameter lost: open conflicts that involve a value that is not restored.
   fileprivate func run(
     _ node: Node, _ note: CommitNote, rehearses: Bool, _ format: FormatOptions,
     _ lost: [ConflictDescription] = []
@@ -305,7 +305,7 @@ extension Reversal {
       Output.consequence = "\(events) appended to the node"
       Output.line("\(events) appended")
       Output.flush()
-      if Output.isUnread { Output.error("nobody read on; \(events) appended") }
+      if Output.isUnread { Output.error("the output was closed early; \(events) appended") }
     }
     Output.flush()
   }

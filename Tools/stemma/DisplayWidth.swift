@@ -1,5 +1,5 @@
-/// How many columns of a terminal a text takes: two for characters of East Asia and pictures (Unicode's standard
-/// annex 11, wide and fullwidth), none for colours.
+/// The number of terminal columns of a text. East Asian characters and pictures take two (Unicode
+/// Standard Annex 11, wide and fullwidth), color codes none.
 func displayWidth(_ text: some StringProtocol) -> Int {
   if text.utf8.allSatisfy({ (0x20..<0x7F).contains($0) }) { return text.utf8.count }
   var width = 0
@@ -27,7 +27,7 @@ private func isWide(_ scalar: Unicode.Scalar) -> Bool {
 }
 
 extension StringProtocol {
-  /// The longest beginning that takes no more than so many columns, but at least one character.
+  /// The longest prefix within a number of columns, but at least one character.
   func prefix(columns: Int) -> SubSequence {
     var width = 0
     var end = startIndex

@@ -1,13 +1,14 @@
 import ArgumentParser
 import Foundation
 
-/// Refuses an option that is given twice and takes one value: the parser would pass over all but the last.
+/// Refuses a repeated option that takes one value. The parser would ignore all but the last.
 enum DoubledOptions {
   static func refuse(_ arguments: [String], of command: any ParsableCommand.Type) throws {
     var seen: Set<String> = []
-    // A value begins with a hyphen only behind `=`, or if it is a negative number, which no option is called like.
+    // A value begins with a hyphen only after `=` or as a negative number, and no option is named
+    // like a number.
     let doubled = arguments.prefix { $0 != "--" }.compactMap(name).filter { !seen.insert($0).inserted }
-    // Reading what the command declares costs more than to start.
+    // Reading the command's declaration takes longer than starting the tool.
     if doubled.isEmpty { return }
     let options = try JSONDecoder().decode(Declared.self, from: Data(command._dumpHelp().utf8))
       .command.arguments.filter { $0.kind == "option" && !$0.isRepeating }
@@ -24,7 +25,7 @@ enum DoubledOptions {
     return word.hasPrefix("-") && word.count > 1 ? String(word.prefix(2)) : nil
   }
 
-  /// What of the parser's description of a command is needed here.
+  /// The required part of the parser's description of a command.
   private struct Declared: Decodable {
     struct Command: Decodable {
       var arguments: [Argument]
@@ -33,7 +34,7 @@ enum DoubledOptions {
     struct Argument: Decodable {
       var kind: String
       var isRepeating: Bool
-      /// None of a positional argument.
+      /// Nil for a positional argument.
       var names: [Name]?
     }
 

@@ -3,19 +3,19 @@ import StemmaNode
 
 /// The branches beside the lines of `log --graph`.
 ///
-/// A node has a lane, from its newest event down to its first. From an event that builds on another node's a lane of
-/// its own leads down to that event, and joins it there and not above it: whatever can be reached downwards from an
-/// event had been seen by whoever made it (of one partition: a node may fetch each by itself). With a record the lanes
-/// are those of the record's history alone.
+/// A node has a lane from its newest event to its first. An event that builds on another node's
+/// event has a separate lane, which joins exactly at that event. Everything reachable downwards
+/// from an event of one partition had been seen by its writer. Partitions are fetched separately.
+/// For a record, the lanes show only the history of that record.
 final class EventBranches {
   private enum Branch: Hashable {
-    /// To the next event of a node.
+    /// Leads to the next event of a node.
     case origin(Origin)
     case event(EventName)
   }
 
-  /// Lanes from one node to another that are drawn side by side. A clone that changes many old records would need one
-  /// for each; of the others it is said in words on what they build.
+  /// The maximum number of lanes between nodes side by side. A clone that changes many old records
+  /// would need one each. Beyond the maximum, text names the events.
   private static let crossings = 8
 
   private let description: EventDescription
@@ -31,18 +31,18 @@ final class EventBranches {
     first = isOfRecord ? [:] : try node.firstPositions(filter)
   }
 
-  /// Whether the event alone does not tell which events it builds on that are shown, too.
+  /// Whether the event alone does not identify the visible events that it builds on.
   func needsAccount(of event: Event) -> Bool {
     EventAccounts.isNeeded(forParentsOf: event)
       || filter.dividesRecords && event.context.entries.contains { isDrawn($0.origin, beside: event) }
   }
 
-  /// Whether a lane leads from an event to one of this node that it builds on.
+  /// Whether a lane leads from an event to an event of this origin that it builds on.
   private func isDrawn(_ origin: Origin, beside event: Event) -> Bool {
     isOfRecord || origin != event.dot.origin
   }
 
-  /// A line with what stands around it.
+  /// A line with its surrounding branches.
   func lines(of stored: StoredEvent, _ text: String, _ accounts: EventAccounts?) -> [String] {
     let event = stored.event
     endLanes(at: stored.position)
@@ -50,8 +50,8 @@ final class EventBranches {
     let hidden = self.hidden(parents, of: event, accounts)
     var crossings = drawing.count { if case .event = $0 { true } else { false } }
     var targets: [Branch] = []
-    var drawn: [Dot] = []
-    var named: [Dot] = []
+    var drawn: [EventID] = []
+    var named: [EventID] = []
     for parent in parents {
       let branch = Branch.event(EventName(partition: event.partition, dot: parent))
       let isNew = !drawing.leads(to: branch)
@@ -68,7 +68,7 @@ final class EventBranches {
       [.origin(event.dot.origin), .event(event.name)],
       parents: (goesOn ? [.origin(event.dot.origin)] : []) + targets)
     var lines = [lanes.before, lanes.line + text].compactMap(\.self)
-    // Where the lanes are those of a record they say it themselves.
+    // The lanes of a record need no names.
     let names =
       (isOfRecord ? [] : drawn.map { printable(description.name($0)) })
       + named.map { "after \(printable(description.name($0)))" }
@@ -78,7 +78,7 @@ final class EventBranches {
     return lines
   }
 
-  /// Lanes of nodes whose first event lies above, without having been shown.
+  /// Ends the lanes of nodes whose first event is above and was not shown.
   private func endLanes(at position: Position) {
     drawing.end {
       guard case .origin(let origin) = $0, let first = first[origin] else { return false }
@@ -87,7 +87,7 @@ final class EventBranches {
   }
 
   /// The parents that are not shown.
-  private func hidden(_ parents: [Dot], of event: Event, _ accounts: EventAccounts?) -> Set<Dot> {
+  private func hidden(_ parents: [EventID], of event: Event, _ accounts: EventAccounts?) -> Set<EventID> {
     guard filter.dividesRecords else { return [] }
     let known = accounts?.knownParents(of: event) ?? []
     let shown = known.filter { filter.contains($0.stored, $0.note) }.map(\.event.dot)

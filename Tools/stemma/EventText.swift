@@ -1,7 +1,7 @@
 import StemmaEvents
 import StemmaNode
 
-/// How events look to people.
+/// Events as text.
 struct EventText {
   let description: EventDescription
 
@@ -9,7 +9,7 @@ struct EventText {
 
   init(_ node: Node) { self.init(node.description) }
 
-  /// One line: position, time, name, operation, record, values.
+  /// One line: position, time, event id, operation, record, values.
   func summary(_ stored: StoredEvent) -> String {
     let event = stored.event
     return [
@@ -40,7 +40,7 @@ struct EventText {
     printable(description.word(forField: assignment.field, description.model(of: event)))
   }
 
-  /// Everything that stands in the event, with what it changed if that is given.
+  /// The complete event, and its changes if they are given.
   func lines(_ stored: StoredEvent, _ note: CommitNote, changes: [ChangeDescription]? = nil) -> [String] {
     let event = stored.event
     var lines = [
@@ -71,18 +71,18 @@ struct EventText {
     return lines + body(event, changes).map { "      " + $0 }
   }
 
-  /// The changes of an event, or its writes where the changes are unknown.
+  /// The changes of an event, or its writes if the changes are unknown.
   func body(_ event: Event, _ changes: [ChangeDescription]?) -> [String] {
     guard let changes else {
       return event.assignments.map { "\(fieldName($0, event)) = \(Self.short($0.value.json))" }
     }
-    // That a record exists is no change of a field.
+    // The existence of a record is not a field change.
     let decisions = event.assignments.filter { $0.field == Event.existenceField }
     return decisions.map { "\(fieldName($0, event)): " + Output.styled(Self.short($0.value.json), .green) }
       + changes.map(Self.text) + kept(event, changes)
   }
 
-  /// Of a decision the values that were shown before it: they changed nothing, and ended a conflict.
+  /// The values that a decision kept: they were shown before it, and only the conflict ended.
   private func kept(_ event: Event, _ changes: [ChangeDescription]) -> [String] {
     guard event.isDecision else { return [] }
     let changed = Set(changes.map { printable($0.field) })
@@ -92,10 +92,10 @@ struct EventText {
   }
 
   private func context(_ context: Context) -> String {
-    context.entries.map { description.name(Dot($0.origin, $0.sequence)) }.joined(separator: ", ")
+    context.entries.map { description.name(EventID($0.origin, $0.sequence)) }.joined(separator: ", ")
   }
 
-  /// `field: old → new`; a side that is null is left out.
+  /// `field: old → new`; a null side is omitted.
   static func text(of change: ChangeDescription) -> String {
     let field = printable(change.field)
     return switch (change.from.isNull, change.to.isNull) {
@@ -110,10 +110,11 @@ struct EventText {
     return Output.styled(old, .red) + " → " + Output.styled(new, .green)
   }
 
-  /// Two values as `short` gives them, unless they would look alike: as `é` composed and decomposed, or where they
-  /// differ only in what is cut off. Then all beyond ASCII is spelled out, from a little before they begin to differ.
+  /// Two values in `short` form, unless they look equal. Examples are composed and decomposed `é`,
+  /// or a difference in the part that is cut off. Then non-ASCII characters are escaped, and the
+  /// texts start shortly before the first difference.
   private static func distinct(_ from: JSON, _ to: JSON) -> (String, String) {
-    // Texts are equal here if Unicode calls them so.
+    // Swift compares texts by Unicode equivalence.
     guard short(from) == short(to) else { return (short(from), short(to)) }
     let (old, new) = (spelled(from), spelled(to))
     let common = zip(old, new).prefix { $0 == $1 }.count
@@ -134,15 +135,16 @@ struct EventText {
     }.joined()
   }
 
-  /// The lines of a note, none of which holds what a terminal obeys. A Character may be CR and LF together.
+  /// The lines of a message without terminal control sequences. CR and LF together are one
+  /// Character.
   static func lines(ofNote text: String) -> [String] {
     text.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" }.map { printable(String($0)) }
   }
 
-  /// Characters of a value that are shown on one line.
+  /// The maximum number of characters of a value on one line.
   static let width = 100
 
-  /// A value on one line, cut where it is long.
+  /// A value on one line, cut if it is long.
   static func short(_ value: JSON) -> String {
     let text = printable(value.canonicalText, as: .json)
     return text.utf8.count > width && text.count > width ? text.prefix(width - 1) + "…" : text

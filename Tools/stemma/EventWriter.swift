@@ -1,7 +1,7 @@
 import StemmaEvents
 import StemmaNode
 
-/// Writes events one after the other, in one of the forms that `log` has.
+/// Writes a sequence of events in one of the forms of `log`.
 final class EventWriter {
   enum Form {
     case full(patch: Bool)
@@ -16,13 +16,14 @@ final class EventWriter {
   private let form: Form
   private let text: EventText
   private let node: Node
-  /// Events that wait until it is found out what they met. That costs less for many at once, but who reads along wants
-  /// the first ones soon: so it is ever more of them. Where events come slowly, none waits longer than that costs.
+  /// Events whose changes are not computed yet. Large batches cost less per event, but the first
+  /// events should appear early, so batches grow. A slow stream of events waits no longer than one
+  /// computation takes.
   private var waiting: [NotedEvent] = []
   private var waitingSince = ContinuousClock.now
-  /// What finding out took the last time.
+  /// The duration of the last computation.
   private var cost = Duration.zero
-  /// Events that wait at most now, and ever.
+  /// The maximum batch size. It doubles up to `mostPatience`.
   private var patience = 32
   private static let mostPatience = 1 << 14
   private var isFirst = true
@@ -35,7 +36,7 @@ final class EventWriter {
 
   private var description: EventDescription { text.description }
 
-  /// Whether an event tells all that is shown of it.
+  /// Whether the form needs more than the event itself.
   private var needsAccounts: Bool {
     switch form {
     case .full(let patch), .json(let patch), .ndjson(let patch): patch
@@ -51,7 +52,7 @@ final class EventWriter {
     if waiting.count >= patience || .now - waitingSince >= cost { try writeWaiting() }
   }
 
-  /// Writes what waits.
+  /// Writes the waiting events.
   func writeWaiting() throws {
     if waiting.isEmpty { return }
     let began = ContinuousClock.now
@@ -68,7 +69,7 @@ final class EventWriter {
     switch form {
     case .mutations: Output.line(description.mutation(stored.event))
     case .json:
-      // As one array, of which no more than a line is held.
+      // Streams one array; no more than a line is in memory.
       Output.bytes([isFirst ? UInt8(ascii: "[") : UInt8(ascii: ",")])
       var element: [UInt8] = []
       json(stored, note, accounts).append(to: &element)

@@ -6,7 +6,7 @@ import StemmaNode
 import StemmaReplication
 import StemmaTables
 
-/// An error as the tool ends with it: one line, and an exit code.
+/// An error in the tool's form: one line, and an exit code.
 struct Explanation {
   var message: String
   var exitCode: ExitCode
@@ -18,7 +18,7 @@ struct Explanation {
 
   init(_ error: NodeError) {
     var spelling = ControlSpelling.plain
-    // Of a schema each mistake has a line.
+    // A schema error has one line per mistake.
     if case .schema = error { spelling = .lines }
     self.init(
       message: printable(Explanations.text(of: error), as: spelling), exitCode: Self.exitCode(of: error))
@@ -72,7 +72,7 @@ struct Explanation {
   private static func exitCode(of error: LogError) -> ExitCode {
     switch error {
     case .system(_, _, let code): exitCode(ofSystem: code)
-    case .notAFile, .damaged, .poisoned, .hole: .inputOutput
+    case .notAFile, .damaged, .noManifest, .poisoned, .hole: .inputOutput
     case .newerFormat, .foreignLog, .overLimit: .badData
     case .noLog: .noInput
     case .logExists: .cannotCreate
@@ -105,8 +105,8 @@ struct Explanation {
   }
 }
 
-/// Reads, and finishes what is written also if damage of the log has kept something from being read; that is thrown
-/// then. After any other error nothing is finished.
+/// Reads and then finishes the output. If corruption hides events, it finishes the output first and
+/// then rethrows the error. After any other error it does not finish.
 func goingAroundDamage(_ read: () throws -> Void, thenAlways finish: () throws -> Void) throws {
   do { try read() } catch let error as NodeError {
     guard case .missing = error else { throw error }

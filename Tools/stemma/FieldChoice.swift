@@ -2,7 +2,7 @@ import ArgumentParser
 import StemmaNode
 import StemmaSchema
 
-/// What is said of a `--field` that selects nothing. `models`: those that may have it, `model` the one that was named.
+/// Errors of a `--field` that selects nothing. `models`: the candidates; `model`: the named model.
 enum FieldChoice {
   static func unknown(_ name: String, _ models: [Model], _ model: Model?, _ code: ExitCode) -> Failure {
     let names = models.flatMap { $0.fields.map(\.name) + $0.relationships.map(\.name) }
@@ -13,7 +13,7 @@ enum FieldChoice {
     return Failure("\(who) field `\(name)`\(Explanations.suggestion(name, known, else: all))", code)
   }
 
-  /// Refuses what is only a part of keys. `reason`: what that means here, and another way.
+  /// Refuses a field that is only part of a key. `reason`: the reason here, and an alternative.
   static func refuseKeyPart(_ name: String, _ models: [Model], _ reason: String) throws {
     let owners = models.filter { $0.field(named: name) != nil }
     let isPart = owners.allSatisfy { model in model.keyFields.contains { model.fields[$0].name == name } }
@@ -21,8 +21,8 @@ enum FieldChoice {
     throw Failure("`\(name)` is a part of the key of \(owner.name), \(reason)", .usage)
   }
 
-  /// Refuses a relationship that the other side stores, and says where. `word`: what its field is called there; nil: it
-  /// is a part of the key.
+  /// Refuses a relationship that the other side stores, and names that side. `word`: its field
+  /// there, nil for a part of the key.
   static func refuseStoredElsewhere(
     _ name: String, _ schema: Schema, _ models: [Model], _ word: (InverseReference) -> String?
   ) throws {

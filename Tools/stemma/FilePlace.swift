@@ -1,18 +1,18 @@
 import Foundation
 
-/// The identity of a file, whatever path leads to it.
+/// The identity of a file, independent of the path.
 struct FilePlace: Equatable {
   private let device: UInt64
   private let inode: UInt64
-  /// Whether it is a file, and no directory, pipe or device.
+  /// Whether it is a regular file, not a directory, pipe or device.
   let isFile: Bool
   /// In bytes.
   let size: Int64
 
-  /// The size is no part of what a path leads to: it can differ between two looks.
+  /// The size is not part of the identity: it can differ between two looks.
   static func == (a: FilePlace, b: FilePlace) -> Bool { a.device == b.device && a.inode == b.inode }
 
-  /// Nil if nothing is there, or it cannot be looked at.
+  /// Nil if the file does not exist or cannot be examined.
   init?(_ path: String) {
     var status = stat()
     guard stat(path, &status) == 0 else { return nil }

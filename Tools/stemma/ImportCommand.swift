@@ -25,7 +25,7 @@ struct Import: ParsableCommand {
       """)
   @Argument(help: "Files; `-` is standard input.", completion: .file()) var files: [String]
   @Option(
-    name: .customLong("format"), help: "What the files are (default: what their names say, else ndjson).")
+    name: .customLong("format"), help: "The format of the files (default: by their names, else ndjson).")
   var form: StemmaNode.Import.Format?
   @Option(help: ArgumentHelp("The model of lines that name none, and of rows.", valueName: "model"))
   var model: String?
@@ -74,13 +74,19 @@ struct Import: ParsableCommand {
   var offset: String?
   @Flag(help: "Refuse references to records that are not there once all files are read.") var strict = false
   @Flag(help: "Let a line that states the shown value close the conflict of its field.") var resolve = false
+  @Flag(help: "Sync commits together, about once a second: a crash of the machine loses the newest of them.")
+  var relaxed = false
   @Option(help: ArgumentHelp("Seal a segment after so many raw bytes of events.", valueName: "bytes"))
   var segmentSize: Int?
+  @Option(
+    help: ArgumentHelp("Memory for records that the tables wait for, at most.", valueName: "megabytes"))
+  var memory: Int = 256
   @OptionGroup var note: NoteOptions
   @OptionGroup var format: FormatOptions
   @OptionGroup var options: NodeOptions
 
   func validate() throws {
+    if !(0...(1 << 20)).contains(memory) { throw ValidationError("--memory takes 0 to 1048576 megabytes") }
     if batch < 1 { throw ValidationError("--batch takes 1 or more lines") }
     if fromLine < 1 { throw ValidationError("--from-line takes a line's number, 1 or more") }
     if files.count > 1 && fromLine > 1 { throw ValidationError("--from-line goes with one file") }
@@ -108,7 +114,7 @@ struct Import: ParsableCommand {
     if let segmentSize, segmentSize < 1 { throw ValidationError("--segment-size takes 1 or more bytes") }
   }
 
-  /// A delimiter makes a file CSV whose name does not say what it is.
+  /// A delimiter selects CSV for a file whose name does not reveal the format.
   private func format(of file: String) -> StemmaNode.Import.Format {
     let named = form ?? StemmaNode.Import.Format(path: file)
     return form == nil && delimiter != nil && named == .ndjson ? .csv : named
@@ -151,6 +157,8 @@ struct Import: ParsableCommand {
     let node = try dryRun ? options.openForRehearsal() : options.openForAppending(segmentSize: segmentSize)
     var chosen = StemmaNode.Import.Options()
     chosen.batch = batch
+    chosen.memory = memory << 20
+    chosen.isRelaxed = relaxed
     chosen.firstLine = fromLine
     chosen.isUpsert = upsert
     chosen.isDryRun = dryRun
@@ -189,7 +197,7 @@ struct Import: ParsableCommand {
             ]))
           Output.flush()
         } else if Output.isErrorTerminal {
-          // A terminal shows one line that moves; ten times a second is enough to read.
+          // A terminal shows one line that is overwritten, at most ten times a second.
           guard Date().timeIntervalSince(lastShown) > 0.1 else { return }
           lastShown = Date()
           FileHandle.standardError.write(
@@ -203,10 +211,11 @@ struct Import: ParsableCommand {
       }
       work.progress = { summary in
         if isQuiet { return }
-        // Others cannot write while this waits: a reader that has paused gets the next report, or the last.
+        // Waiting here blocks other writers. A paused reader gets the next report instead, or the
+        // last.
         isUntold = !Output.takesALine(format.isJSON ? 1 : 2)
         if !format.isJSON, !Output.isErrorTerminal {
-          // The first report comes at once; then there is one a second.
+          // The first report comes immediately, then one per second.
           if Date().timeIntervalSince(lastShown) < 1 {
             isUntold = true
           } else if !isUntold {
@@ -215,7 +224,7 @@ struct Import: ParsableCommand {
         }
         if isUntold { untold = summary } else { tell(summary) }
       }
-      // A report that was held back for its time is due when no other one follows at once.
+      // Writes a delayed report if no other one follows.
       work.silence = {
         guard isUntold, let summary = untold, Output.takesALine(format.isJSON ? 1 : 2) else { return }
         isUntold = false
@@ -249,7 +258,7 @@ struct Import: ParsableCommand {
     warn(of: totals.counts)
     if let followed { try deleteVanished(from: followed, node, chosen, &totals) }
     if !dryRun {
-      // All is durable, whether or not this succeeds.
+      // All changes are durable, even if this fails.
       let told = node.notices.count
       node.sealOrNote()
       for notice in node.notices.dropFirst(told) { Output.warning(notice) }
@@ -295,7 +304,7 @@ struct Import: ParsableCommand {
     }
   }
 
-  /// Share, rate and time left, as far as they are known.
+  /// Share, rate and remaining time, as far as they are known.
   static func progress(_ summary: StemmaNode.Import.Summary, of size: Int64?, after seconds: Double) -> String
   {
     guard seconds > 0 else { return "" }
@@ -335,7 +344,7 @@ struct Import: ParsableCommand {
     ])
   }
 
-  /// The file of --reject is emptied before any other one is read.
+  /// The file of --reject is truncated before any input is read.
   private func refuseRejectingIntoInput() throws {
     guard let reject, let target = FilePlace(reject), target.isFile else { return }
     for file in files where FilePlace(input: file) == target {
@@ -349,14 +358,14 @@ struct Import: ParsableCommand {
 extension StemmaNode.Import.Format: ExpressibleByArgument {}
 extension CSV.Encoding: ExpressibleByArgument {}
 
-/// Where refused lines go.
+/// The file of refused lines.
 private final class RejectFile {
   private let handle: FileHandle
   private let path: String
 
   init(_ path: String) throws {
     self.path = path
-    // Not made anew: it may be a pipe (a shell's `>(…)`).
+    // The file is not replaced, because it may be a pipe (a shell's `>(…)`).
     let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
     guard descriptor >= 0 else {
       throw Failure("cannot create \(path): \(String(cString: strerror(errno)))", .cannotCreate)

@@ -10,12 +10,12 @@ struct Inspect: ParsableCommand {
     abstract: "Take a file apart: what it holds, and what of it is damaged.",
     discussion: """
       Reads segments, journals, watermarks and shipments, cut or damaged ones too, and changes nothing. A shipment is \
-      what one node sends another; between directories it passes in memory, and no command writes one to a file: they \
-      come from programs that carry them. \
-      Blocks and frames are numbered from 1. Where one byte of a block is wrong it is found, and the block is \
-      read as it was. Names are those of the node around the file, or of the one that -C names; neither is needed. \
-      Exits with 1 if anything is damaged, or of no known format, with 65 if there is not one byte, or the file is of \
-      another kind that is known: an SQLite database, compressed with gzip, JSON, text.
+      what one node sends another. Between directories it passes in memory, so shipment files come from other programs. \
+      Blocks and frames are numbered from 1. A part whose checksum fails is named, and the parts around it are shown. \
+      Where the end of a segment is damaged, the blocks that decode are shown without a checksum. \
+      Names are those of the node around the file, or of the node that -C names; neither is needed. \
+      Exits with 1 if anything is damaged, or of no known format. Exits with 65 if the file is empty, or of another \
+      known kind: an SQLite database, compressed with gzip, JSON, text.
       Examples:
         stemma inspect shop/log/00000001.segment
         stemma inspect shop/log/00000001.segment --block 3 --events --json
@@ -27,7 +27,7 @@ struct Inspect: ParsableCommand {
   @Option(help: ArgumentHelp("Only this block, frame or slot; from 1.", valueName: "number"))
   var block: Int?
   @Flag(help: "The events of each block, too.") var events = false
-  @Flag(help: "Compare digests and hashes, too, which need the whole content.") var verify = false
+  @Flag(help: "Compare digests, too, which cover whole files.") var verify = false
   @OptionGroup var format: FormatOptions
   @OptionGroup var options: NodeOptions
 
@@ -39,14 +39,14 @@ struct Inspect: ParsableCommand {
     let isInput = file == "-" || isPipe
     let node = options.isNamed ? try options.locate() : nil
     let input = isInput ? try spooledInput() : nil
-    // A file without a name is opened by its descriptor.
+    // An unnamed file is opened by its descriptor.
     let path = input.map { "/dev/fd/\($0.fileDescriptor)" } ?? file
     let name = inputName(file)
     if kind(path).map({ $0 == S_IFCHR || $0 == S_IFBLK }) ?? false {
       throw Failure("\(name) is a device, and no file", .badData)
     }
     let inspection = try FileInspection(path: path, node: node)
-    // The descriptor is open until here, though nothing names it any more.
+    // Keeps the descriptor open until here.
     withExtendedLifetime(input) {}
     if inspection.source.size == 0 {
       throw Failure(
@@ -76,7 +76,7 @@ struct Inspect: ParsableCommand {
     if !report.damaged.isEmpty { throw ExitCode.no }
   }
 
-  /// One part a line, or all of them as the value's `parts`; neither is held in memory.
+  /// Streams one part per line, or all as the value's `parts`.
   private func writeJSON(
     _ inspection: FileInspection, _ name: String, _ request: InspectionRequest, _ report: PartReport
   ) throws {
@@ -98,27 +98,27 @@ struct Inspect: ParsableCommand {
     if isOneValue { Output.line("],\"damaged\":\(!report.damaged.isEmpty)}") }
   }
 
-  /// Whether the file's name is that of a pipe, as `/dev/stdin` or a shell's `<(…)` is.
+  /// Whether the path leads to a pipe, such as `/dev/stdin` or a shell's `<(…)`.
   private var isPipe: Bool { kind(file) == S_IFIFO }
 
-  /// Whether it is a pipe of its own in a directory, which has no writer before somebody opens it.
+  /// Whether it is a named pipe in a directory. It may have no writer yet.
   private var isNamedPipe: Bool {
     var status = stat()
     return lstat(file, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO
   }
 
-  /// The bits of `st_mode` (inode(7)) that tell what stands there; nil if nothing does.
+  /// The file type in `st_mode` (inode(7)), nil if nothing exists at the path.
   private func kind(_ path: String) -> mode_t? {
     var status = stat()
     return stat(path, &status) == 0 ? status.st_mode & S_IFMT : nil
   }
 
-  /// Standard input, or a pipe, as a file, because segments are read from their end. The file has no name any more:
-  /// nothing is left behind, whatever happens next.
+  /// Copies standard input or a pipe to a file, because segments are read from their end. The file
+  /// is unlinked immediately, so nothing is left behind.
   private func spooledInput() throws -> FileHandle {
-    // Opening a pipe that has a name waits for somebody who writes, and reading it for its end.
+    // Opening a named pipe waits for a writer, and reading it waits for its end.
     if isNamedPipe {
-      Output.error("\(printable(file)) is a pipe: it is read until nobody writes to it any more")
+      Output.error("\(printable(file)) is a pipe: it is read until its last writer closes it")
     }
     let input = file == "-" ? FileHandle.standardInput : try openedFile(file)
     let path = NSTemporaryDirectory() + "/stemma-inspect-\(UUID().uuidString)"
@@ -135,11 +135,11 @@ struct Inspect: ParsableCommand {
   }
 }
 
-/// Parts of a file as people read them.
+/// Parts of a file as text.
 private final class PartReport {
   private let inspection: FileInspection
   private let showsEvents: Bool
-  /// Whether only one block, frame or slot was asked for.
+  /// Whether only one block, frame or slot was selected.
   private let isOne: Bool
   private(set) var count = 0
   private(set) var damaged: [String] = []
@@ -208,60 +208,28 @@ private final class PartReport {
   // MARK: Damage
 
   private func write(_ flaw: InspectedFlaw, of part: InspectedPart) {
-    var what = flaw.flaw.description
-    if let byte = flaw.byte {
-      // The magic of a format is not covered by its checksum.
-      let reason = flaw.flaw == .notThisFormat ? "by the format" : "by the checksum"
-      let subject = part.block == nil ? "it is" : "the events are"
-      what = "it is \(hex(byte.found)); \(reason) it was \(hex(byte.expected)), and \(subject) read so"
-    } else if part.block != nil, part.isChecked {
-      switch flaw.flaw {
-      case .surplus: what += "; without them the checksum holds, and the events are read so"
-      case .lacking: what += "; the checksum tells what stood there, and the events are read so"
-      default: break
-      }
-    }
-    var isGone = part.length == 0 && flaw.byte == nil
-    // That says itself that bytes are missing.
-    if case .lacking = flaw.flaw { isGone = false }
-    if isGone {
-      Output.line("  " + Output.styled(printable("missing: \(what)"), .red))
-      return
-    }
-    let place =
-      flaw.range.map { "in bytes \($0.lowerBound)–\($0.upperBound - 1)" } ?? "at byte \(flaw.offset)"
-    Output.line("  " + Output.styled(printable("damaged \(place): \(what)"), .red))
-    // Which of many bytes are wrong no checksum tells.
-    if (flaw.range.map { $0.count <= 16 } ?? true) { writeBytes(around: flaw, at: flaw.offset) }
+    let place = part.length == 0 ? "missing" : "damaged at byte \(flaw.offset)"
+    Output.line("  " + Output.styled(printable("\(place): \(flaw.flaw)"), .red))
+    // The content of other parts is known, or compressed.
+    if part.kind == .unknown { writeBytes(from: flaw.offset) }
   }
 
-  /// Lines of sixteen bytes: that of the damage, and the one before and behind it.
-  private func writeBytes(around flaw: InspectedFlaw, at offset: UInt64) {
-    let middle = offset / 16 * 16
-    let start = middle >= 16 ? middle - 16 : 0
+  /// A hex dump of three lines with sixteen bytes each.
+  private func writeBytes(from start: UInt64) {
     let bytes: [UInt8]
     do { bytes = try inspection.source.bytes(at: start, count: 48) } catch { return }
-    for (row, index) in stride(from: 0, to: bytes.count, by: 16).enumerated() {
+    for index in stride(from: 0, to: bytes.count, by: 16) {
       let line = bytes[index..<min(index + 16, bytes.count)]
-      let offset = start + UInt64(row * 16)
-      var digits = ""
-      var letters = ""
-      for (place, byte) in line.enumerated() {
-        let position = offset + UInt64(place)
-        let isWrong = flaw.byte != nil && position == flaw.offset
-        digits += isWrong ? Output.styled(hex(byte), .red) + "<" : hex(byte) + " "
-        letters += (0x20..<0x7F).contains(byte) ? String(UnicodeScalar(byte)) : "."
-      }
-      digits += String(repeating: "   ", count: 16 - line.count)
-      let number = String(offset, radix: 16)
-      Output.line(
-        "    \(String(repeating: "0", count: max(0, 8 - number.count)))\(number)  \(digits) |\(letters)|")
+      let digits = line.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined(separator: " ")
+      let letters = line.map { (0x20..<0x7F).contains($0) ? String(UnicodeScalar($0)) : "." }.joined()
+      let number = String(start + UInt64(index), radix: 16)
+      let zeros = String(repeating: "0", count: max(0, 8 - number.count))
+      let padding = String(repeating: " ", count: 47 - digits.count)
+      Output.line("    \(zeros)\(number)  \(digits)\(padding)  |\(letters)|")
     }
   }
 
-  private func hex(_ byte: UInt8) -> String { (byte < 16 ? "0" : "") + String(byte, radix: 16) }
-
-  /// What can be read, in the words of the format; nothing of a watermark, which holds no events.
+  /// The readable content, in terms of the format. Empty for a watermark, which holds no events.
   private var content: String {
     if inspection.format == .log(.watermark) { return "" }
     let content = "\(counted(events, "event")) in \(counted(blocks, unit)) can be read"
@@ -272,7 +240,7 @@ private final class PartReport {
     }
   }
 
-  /// What `--block` counts.
+  /// The unit that `--block` counts.
   var unit: String {
     switch inspection.format {
     case .log(.journal): "frame"

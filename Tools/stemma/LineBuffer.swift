@@ -1,20 +1,21 @@
-/// Bytes that are appended one behind another, in memory that is kept.
+/// A byte buffer with reusable memory.
 ///
-/// An array asks at every byte whether it is alone and has room, and counts references; what writes hundreds of
-/// megabytes feels that.
+/// An array checks uniqueness and capacity at every byte and counts references. Output of hundreds
+/// of megabytes is noticeably slower with it.
 struct LineBuffer: ~Copyable {
-  // Allocated here, freed in deinit, and never handed out beyond a call.
+  // Allocated here, freed in deinit, and never exposed beyond a call.
   private var base: UnsafeMutablePointer<UInt8>
   private var capacity: Int
   private(set) var count = 0
 
-  /// A text among the bytes.
+  /// A text within the bytes.
   struct Piece {
     fileprivate var start: UInt32
     fileprivate var count: UInt32
   }
 
-  /// How many bytes of a piece are copied at once. That much room stands behind the capacity.
+  /// The number of bytes that are copied at once. The buffer has that much spare room after its
+  /// capacity.
   private static let stride = 16
 
   init(capacity: Int) {
@@ -29,7 +30,7 @@ struct LineBuffer: ~Copyable {
 
   mutating func removeAll() { count = 0 }
 
-  /// Takes back what was appended since there were `count` bytes.
+  /// Removes everything after the first `count` bytes.
   mutating func cut(to count: Int) { self.count = count }
 
   @inline(__always)
@@ -61,15 +62,15 @@ struct LineBuffer: ~Copyable {
     count += bytes.count
   }
 
-  /// Appends a text and tells where it stands.
+  /// Appends a text and returns its place.
   mutating func add(_ text: String) -> Piece {
     let start = count
     append(text)
     return Piece(start: UInt32(start), count: UInt32(count - start))
   }
 
-  /// Appends a piece that another buffer has given. Words are short: their bytes are copied sixteen at a time, and
-  /// what is copied too much is written over.
+  /// Appends a piece of another buffer. Words are short, so bytes are copied sixteen at a time. The
+  /// next append overwrites the surplus.
   @inline(__always)
   mutating func append(_ piece: Piece, of pool: borrowing LineBuffer) {
     let size = Int(piece.count)

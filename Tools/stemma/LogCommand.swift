@@ -10,7 +10,7 @@ struct LogCommand: ParsableCommand {
     abstract: "Show events, newest first.",
     discussion: """
       WHEN is a time (2026-11-21T05:14:01Z, 2026-11-21, 2h, yesterday; UTC where it names no zone), a position \
-      (@3.17), or an event (its name, or at least the first four digits of its digest, in lower case), which stands for its place in this node's \
+      (@5718), or an event (its name, or at least the first four digits of its digest, in lower case), which stands for its place in this node's \
       log. A date, month or year alone is its first moment; --until takes in all of it. Days have at most four digits; \
       what may be days or a digest is refused.
 
@@ -45,13 +45,14 @@ struct LogCommand: ParsableCommand {
     help: ArgumentHelp(
       "Events as mutations that `import` reads.",
       discussion:
-        "With --reverse they make the same records elsewhere, if one node wrote them. What several nodes wrote "
-        + "at the same time is no sequence of changes: an import may refuse one, as it would have been refused here."
+        "With --reverse they make the same records elsewhere, if one node wrote them. Concurrent writes "
+        + "of several nodes are no sequence of changes: an import may refuse one, as it would have been "
+        + "refused here."
     ))
   var mutations = false
   @Flag(help: "Show the newest ten (or -n), oldest first, and go on with what is appended until interrupted.")
   var follow = false
-  /// Refused, with the right spelling of what was meant.
+  /// Refused with the correct spelling.
   @Argument(help: .hidden) var words: [String] = []
   @OptionGroup var format: FormatOptions
   @OptionGroup var options: NodeOptions
@@ -66,7 +67,7 @@ struct LogCommand: ParsableCommand {
     if let n, n < 0 { throw ValidationError("-n takes a number of events") }
     let forms = [oneline, stat, template != nil, mutations].count { $0 }
     if forms > 1 { throw ValidationError("--oneline, --stat, --format and --mutations exclude each other") }
-    // Mutations are lines of JSON anyway.
+    // Mutations are lines of JSON in any case.
     if format.isJSON && (oneline || graph || template != nil) {
       throw ValidationError("--oneline, --graph and --format are for people; leave them or --json out")
     }
@@ -143,7 +144,8 @@ struct LogCommand: ParsableCommand {
     return oneline ? .oneline : .full(patch: patch)
   }
 
-  /// Groups of events of one commit that stand together: on the node that made it, all of it.
+  /// Writes one entry per run of adjacent events of a commit. On the node that made the commit,
+  /// that is the whole commit.
   private func writeCommits(_ node: Node, _ filter: LogFilter) throws {
     let description = node.description
     var current: CommitStatistics?
@@ -178,7 +180,7 @@ struct LogCommand: ParsableCommand {
     }
   }
 
-  /// How often a follower looks for new events, in seconds.
+  /// The polling interval of `--follow`, in seconds.
   private static let interval = 0.2
 
   private func follow(_ node: Node, _ filter: LogFilter, _ writer: EventWriter) throws {
@@ -213,7 +215,7 @@ struct LogCommand: ParsableCommand {
   }
 }
 
-/// Reads, and says on standard error what damage has kept from being read, for one who goes on.
+/// Reads, and prints a warning about events hidden by corruption, so that the caller can continue.
 private func warningOfDamage(_ read: () throws -> Void) throws {
   do { try read() } catch let error as NodeError {
     guard case .missing = error else { throw error }
@@ -221,7 +223,7 @@ private func warningOfDamage(_ read: () throws -> Void) throws {
   }
 }
 
-/// Which events a command reads.
+/// Selects the events that a command reads.
 struct EventSelection: ParsableArguments {
   @Option(
     parsing: .singleValue, help: "Only this model; may be repeated.", completion: .modelNames)
@@ -251,7 +253,7 @@ struct EventSelection: ParsableArguments {
   @Option(
     parsing: .singleValue,
     help:
-      "Only events that write this field, or one in which this relationship is stored, or `existence` (`_exists` beside a field of that name): that resolve whether the record exists; may be repeated.",
+      "Only events that write this field, or a field that stores this relationship. With `existence` (`_exists` beside a field of that name): events that resolve whether the record exists. May be repeated.",
     completion: .fieldNames)
   var field: [String] = []
   @Option(help: ArgumentHelp("Only events since then.", valueName: "when")) var since: String?
@@ -300,15 +302,15 @@ struct EventSelection: ParsableArguments {
     return filter
   }
 
-  /// The partition of all that is wanted, if it is one.
+  /// The partition of all selected events, if it is only one.
   private func onlyPartition(_ filter: LogFilter) -> String? {
     if !partition.isEmpty { return partition.count == 1 ? partition[0] : nil }
     guard let model = filter.model else { return nil }
     return (filter.key.map { Partition(model: model, key: $0) } ?? Partition(of: model))?.description
   }
 
-  /// A name that no model of the schema has may be that of a field that was removed, or is not known here yet: then
-  /// the log has it.
+  /// The stored names of a field. A name that no model has may be a removed field, or one that this
+  /// schema does not have yet. The log then contains it.
   private func storedNames(ofField name: String, _ node: Node, _ chosen: [Model]) throws -> Set<String> {
     let models = chosen.isEmpty ? node.schema.models : chosen
     try FieldChoice.refuseKeyPart(name, models, "which no event writes; --key selects by it")
@@ -354,7 +356,7 @@ struct EventSelection: ParsableArguments {
         return false
       }
     } catch {
-      // What is missing is said when the events that have the field are read.
+      // The read of the selected events reports missing events.
       guard case .missing = error else { throw error }
       isWritten = true
     }

@@ -6,8 +6,8 @@ import StemmaNode
 
 /// The `stemma` command.
 ///
-/// Every command says its name, although the parser would make the same of the type's: asking the runtime for the
-/// names of all types costs each start three milliseconds.
+/// Every command declares its name, although the parser could derive it from the type. Asking the
+/// runtime for the names of all types takes three milliseconds per start.
 @main
 struct Stemma: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -50,18 +50,18 @@ struct Stemma: ParsableCommand {
 
   static func main() {
     var arguments = Array(CommandLine.arguments.dropFirst())
-    // `-C DIR` before the command, as with git. An option that both levels declare would lose this value.
+    // `-C DIR` before the command, as in git. An option on both levels would lose this value.
     while arguments.count >= 2, arguments[0] == "-C" {
       NodeOptions.leadingDirectory = NodeOptions.resolve(arguments[1], from: NodeOptions.leadingDirectory)
       arguments.removeFirst(2)
     }
+    // For tests that compare bytes.
+    if ProcessInfo.processInfo.environment["STEMMA_DEFLATE"] == "zlib" { PortableDeflate.isOn = true }
     signal(SIGPIPE, SIG_DFL)
-    // A file that may not grow any more is an error like a full disk, and no reason to die without a word.
+    // A file size limit becomes an ordinary error, like a full disk, instead of a fatal signal.
     signal(SIGXFSZ, SIG_IGN)
-    // Blocks are unpacked on one thread and freed on another; pieces of shipments are as long as files.
+    // Blocks are inflated on one thread and freed on another, and batches are as long as files.
     stemma_keep_heap_small()
-    // Nothing here waits for a thread of libdispatch.
-    stemma_keep_queues()
     do {
       if let script = try Completions.script(arguments) {
         Output.line(script)
@@ -98,7 +98,8 @@ struct Stemma: ParsableCommand {
 }
 
 extension Stemma {
-  /// Reads the arguments, negative numbers among them; gives them as they were read.
+  /// Parses the arguments, including negative numbers. Also returns the arguments as they were
+  /// parsed.
   private static func parseNumbers(_ arguments: [String]) throws -> (any ParsableCommand, [String]) {
     let joined = joiningNegativeNumbers(arguments)
     do { return (try parse(joined), joined) } catch {
@@ -114,7 +115,7 @@ extension Stemma {
       }
       let behind = arguments[options.endIndex...].dropFirst()
       let moved = options.filter { !isNegative($0) } + ["--"] + options.filter(isNegative) + behind
-      // If that does not help, the mistake is another one.
+      // If that fails too, the mistake is a different one.
       do { _ = try parse(moved) } catch _ { throw error }
       throw Failure(
         "`\(number)` is read as an option; write it behind `--` and all options, as in `\(arguments[0]) … -- \(number)`, "
@@ -134,8 +135,8 @@ extension Stemma {
     } + arguments[end...]
   }
 
-  /// `-n -1` as `-n=-1`: the parser would take the number for an option, and say that the value is missing; so the
-  /// command says what it takes.
+  /// `-n -1` as `-n=-1`. The parser would treat the number as an option and report a missing value.
+  /// With `=`, the command reports its valid values.
   private static func joiningNegativeNumbers(_ arguments: [String]) -> [String] {
     let end = arguments.firstIndex(of: "--") ?? arguments.endIndex
     var joined: [String] = []
@@ -149,11 +150,11 @@ extension Stemma {
     return joined + arguments[end...]
   }
 
-  /// Reads the arguments of the command that the first of them names.
+  /// Parses the arguments of the subcommand that the first argument names.
   ///
-  /// The parser is given that command alone first: going down from the root costs each start a millisecond.
-  /// Whatever it does not take, a mistake or a question for help, goes the whole way, for words that name all
-  /// of the command line.
+  /// The parser gets that subcommand alone first, because descending from the root takes a
+  /// millisecond per start. A mistake or a request for help is parsed again from the root, so that
+  /// messages show the whole command line.
   private static func parse(_ arguments: [String]) throws -> any ParsableCommand {
     guard let name = arguments.first, !name.hasPrefix("-"), name != "help" else {
       return try parseAsRoot(arguments)
@@ -168,7 +169,7 @@ extension Stemma {
     return try parseAsRoot(arguments)
   }
 
-  /// Nil if the parser does not take the arguments, or takes them for a question for help.
+  /// Nil if parsing fails or the arguments request help.
   private static func parseAlone(
     _ command: any ParsableCommand.Type, _ arguments: [String]
   ) -> (any ParsableCommand)? {
@@ -179,7 +180,7 @@ extension Stemma {
   }
 
   private static func unknownCommand(_ name: String, _ known: [String]) -> Failure {
-    // What a person cuts short is meant sooner than what looks like it.
+    // A prefix of a command is a better suggestion than a similar name.
     let longer = name.count > 2 ? known.filter { $0.hasPrefix(name) } : []
     let suggestion =
       !longer.isEmpty
@@ -202,7 +203,7 @@ extension ExitCode {
   static let noPermission = ExitCode(77)
 }
 
-/// A mistake that the command itself finds.
+/// A mistake found by the command itself.
 struct Failure: Error {
   var message: String
   var exitCode: ExitCode

@@ -44,7 +44,7 @@ struct Initialize: ParsableCommand, NodelessCommand {
   }
 }
 
-/// Lets the mistakes of a schema name the file that they stand in.
+/// Prefixes schema errors with the name of the file.
 private func namingSchema<Result>(_ file: String?, _ body: () throws -> Result) throws -> Result {
   do { return try body() } catch NodeError.schema(let error) {
     let lines = error.diagnostics.map { "\(file.map(inputName) ?? "schema"):\($0.description)" }
@@ -52,11 +52,11 @@ private func namingSchema<Result>(_ file: String?, _ body: () throws -> Result) 
   }
 }
 
-/// What a file, or `-`, is called where something is wrong with it.
+/// The name of a file, or of `-`, in error messages.
 func inputName(_ path: String) -> String { path == "-" ? "standard input" : path }
 
-/// Reads a text file whole, or a pipe to its end (`/dev/stdin`, a shell's `<(…)`, `-`); of one that is longer than
-/// `limit` bytes, which a device may be without end, no more than that.
+/// Reads a complete text file, or a pipe to its end (`/dev/stdin`, a shell's `<(…)`, `-`). Reading
+/// stops after `limit` bytes, because a device may be endless.
 func readText(_ path: String, limit: Int) throws -> String {
   let handle = path == "-" ? FileHandle.standardInput : try openedFile(path)
   let name = inputName(path)
@@ -77,12 +77,12 @@ func readText(_ path: String, limit: Int) throws -> String {
   return text
 }
 
-/// Opens a file, or a pipe, for reading. Why it cannot be is said in the system's words.
+/// Opens a file or a pipe for reading. Errors have the system's message.
 func openedFile(_ path: String) throws -> FileHandle {
   let descriptor = open(path, O_RDONLY | O_CLOEXEC)
   guard descriptor >= 0 else { throw NodeError.cannotRead(path: path, errno: errno) }
   let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
-  // A directory can be opened; only reading it would fail.
+  // Opening a directory succeeds; only reading it would fail.
   var status = stat()
   guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT != S_IFDIR else {
     throw NodeError.cannotRead(path: path, errno: EISDIR)
@@ -90,7 +90,7 @@ func openedFile(_ path: String) throws -> FileHandle {
   return handle
 }
 
-/// A size in bytes as people read it.
+/// A size in bytes as text.
 func size(_ bytes: UInt64) -> String {
   if bytes < 1 << 10 { return "\(bytes) B" }
   let (value, unit) =
@@ -121,7 +121,7 @@ struct Status: ParsableCommand {
   @OptionGroup var options: NodeOptions
 
   func run() throws {
-    // What stands among the notes is not said twice.
+    // Notices are printed only once.
     let node = try options.open(isQuiet: true)
     for notice in node.notices { Output.warning(notice) }
     let found = Result { () throws(NodeError) in try node.status() }
@@ -135,7 +135,7 @@ struct Status: ParsableCommand {
         "schema      \(counted(node.schema.models.count, "model")): \(node.schema.models.map(\.name).joined(separator: ", "))"
       )
       Output.line("scope       \(node.mark.scope.patterns.joined(separator: " "))")
-      // Also of tables that cannot be used there is a log.
+      // A log exists even if the tables cannot be used.
       if case .failure = found {
         let log = try node.logSize()
         Output.line("log         \(size(log.bytes)) in \(counted(log.files, "file"))")
@@ -311,7 +311,7 @@ struct Rebuild: ParsableCommand {
       """)
   @Option(
     help: ArgumentHelp(
-      "A time (2026-11-21T05:14:01Z, 2h, yesterday, or 2026-11-21: its first moment), a position (@3.17), or an event: "
+      "A time (2026-11-21T05:14:01Z, 2h, yesterday, or 2026-11-21: its first moment), a position (@5718), or an event: "
         + "what this node knew when it came to hold it. Needs --into.", valueName: "when"))
   var asOf: String?
   @Option(

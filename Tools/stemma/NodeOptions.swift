@@ -5,11 +5,11 @@ import StemmaNode
 import StemmaReplication
 import StemmaSchema
 
-/// A command that works on no node, so that it means nothing to name one.
+/// A command without a node, which therefore accepts none.
 protocol NodelessCommand {}
 
-/// Which node a command works on. Other paths that a command takes do not depend on it: they are relative to the
-/// working directory.
+/// Selects the node of a command. Other paths of the command are relative to the working directory,
+/// not to the node.
 struct NodeOptions: ParsableArguments {
   @Option(
     name: .customShort("C"), parsing: .singleValue,
@@ -35,11 +35,11 @@ struct NodeOptions: ParsableArguments {
     return base + "/" + path
   }
 
-  /// The node's directory: the named one, or the nearest one from here upwards.
+  /// The node's directory: the named one, or the nearest one from the working directory upwards.
   func locate() throws -> String {
     let named = directories.reduce(Self.leadingDirectory) { Self.resolve($1, from: $0) }
     if let named {
-      // From a directory that is not there no way leads up.
+      // A directory that does not exist has no parent to search.
       var isDirectory: ObjCBool = false
       let exists = FileManager.default.fileExists(atPath: named, isDirectory: &isDirectory)
       guard exists, isDirectory.boolValue else { throw NodeError.noNode(path: named) }
@@ -54,17 +54,17 @@ struct NodeOptions: ParsableArguments {
   /// Whether `-C` names a node.
   var isNamed: Bool { !directories.isEmpty || Self.leadingDirectory != nil }
 
-  /// Opens the node for reading; the tables are brought up to date where that is possible.
-  /// `isQuiet`: the caller says the node's notices himself.
+  /// Opens the node for reading and refreshes the tables if possible. `isQuiet`: the caller prints
+  /// the node's notices.
   func open(isQuiet: Bool = false) throws -> Node { try open(.read, isQuiet: isQuiet) }
 
-  /// Opens the node to say what would be written.
+  /// Opens the node for a dry run.
   func openForRehearsal() throws -> Node { try open(.read, recordsDamage: false) }
 
-  /// Opens the node for reading, and changes no file of it, not even tables that are behind.
+  /// Opens the node for reading and changes none of its files, not even outdated tables.
   func openLeavingFiles() throws -> Node { try open(.read, leavesFiles: true) }
 
-  /// `isQuiet`: the caller says the node's notices himself.
+  /// `isQuiet`: the caller prints the node's notices.
   func openForWriting(isQuiet: Bool = false) throws -> Node { try open(.write, isQuiet: isQuiet) }
 
   /// Opens the node for commits of its own.
@@ -98,7 +98,7 @@ struct NodeOptions: ParsableArguments {
   }
 }
 
-/// How results are written.
+/// The format of results.
 struct FormatOptions: ParsableArguments {
   @Flag(help: "Write one JSON value.") var json = false
   @Flag(help: "Write one JSON object a line.") var ndjson = false
@@ -110,46 +110,54 @@ struct FormatOptions: ParsableArguments {
   var isJSON: Bool { json || ndjson }
 }
 
-/// Reading the past.
+/// Options for reading the past.
 struct PastOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       "Read what was there then: a time (2026-11-21T05:14:01Z, 2h, yesterday, or 2026-11-21: its first moment), a "
-        + "position (@3.17), or an event: what this node knew when it came to hold it.", valueName: "when"))
+        + "position (@5718), or an event: what this node knew when it came to hold it.", valueName: "when"))
   var asOf: String?
 
-  /// `partition`: that of what is read, if it is one.
+  /// `partition`: the partition of the result, if it is only one.
   func moment(_ node: Node, in partition: Partition? = nil) throws -> Moment? {
     try asOf.map { try node.moment($0, in: partition?.description) }
   }
 
-  /// Gives the node as it is, or as it was.
+  /// Passes the node in its current or past state.
   func read(_ node: Node, _ model: Model? = nil, _ body: (Node) throws -> Void) throws {
     try node.withTables(
       asOf: try moment(node, in: model.flatMap(Partition.init(of:))) ?? .now, of: model, body)
   }
 }
 
-/// The author of a change, and its message.
-struct NoteOptions: ParsableArguments {
+/// The author of a change.
+struct AuthorOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       "The author of the change (default: STEMMA_AUTHOR, or your login name where that is not set; empty: none).",
       valueName: "name"))
   var author: String?
 
+  var name: String? {
+    let name = author ?? ProcessInfo.processInfo.environment["STEMMA_AUTHOR"] ?? NSUserName()
+    return name.isEmpty ? nil : name
+  }
+}
+
+struct NoteOptions: ParsableArguments {
+  @OptionGroup var author: AuthorOptions
+
   @Option(name: .short, help: ArgumentHelp("Why the change is made.", valueName: "note"))
   var message: String?
 
   var note: CommitNote {
-    let author = author ?? ProcessInfo.processInfo.environment["STEMMA_AUTHOR"] ?? NSUserName()
-    return CommitNote(by: author.isEmpty ? nil : author, note: message)
+    CommitNote(by: author.name, note: message)
   }
 }
 
 extension Node {
-  /// The scope of `--partition`, where events or digests are listed. A warning names each pattern that should fit a
-  /// partition and fits none; an exclusion that fits none takes nothing away.
+  /// The scope of `--partition` in lists of events or digests. A warning names each pattern that
+  /// matches no partition. Exclusions without a match get no warning.
   func scope(ofPartitions patterns: [String]) throws(NodeError) -> Scope {
     let scope = try scope(patterns)
     for pattern in try idlePatterns(patterns.filter { !$0.hasPrefix("!") }) {

@@ -4,18 +4,19 @@ import StemmaLog
 import StemmaNode
 import StemmaSchema
 
-/// Writes the lines of `log --oneline` straight from the blocks: the same as `EventText.summary`, without making an
-/// event or a String for most of them. What is equal for many events of a block is rendered once.
+/// Writes the lines of `log --oneline` directly from the blocks. The output equals
+/// `EventText.summary`, but most lines create neither an event nor a String. Text that many events
+/// of a block share is rendered once.
 struct OnelineWriter: ~Copyable {
   private let description: EventDescription
   private let position: (before: [UInt8], after: [UInt8])
   private var line = LineBuffer(capacity: 1 << 17)
   private var blocks: [ObjectIdentifier: Kept] = [:]
-  /// Days that were rendered, up to their `T`, each where its number modulo the count says: nodes that wrote at the
-  /// same time take turns.
+  /// Rendered days up to their `T`, each in the slot of its number modulo the count. Nodes that
+  /// wrote at the same time alternate between days.
   private var days = [(number: UInt64, bytes: [UInt8])](repeating: (.max, []), count: 64)
 
-  /// Blocks of which texts are kept: more than a segment has.
+  /// The maximum number of blocks whose texts are kept. A segment has fewer.
   private static let limit = 256
 
   init(_ node: Node) {
@@ -28,7 +29,7 @@ struct OnelineWriter: ~Copyable {
     if Output.writeIfDue(line.bytes) { line.removeAll() }
   }
 
-  /// Writes what waits.
+  /// Writes the buffered lines.
   mutating func flush() {
     Output.bytes(Array(line.bytes))
     Output.flush()
@@ -40,16 +41,14 @@ struct OnelineWriter: ~Copyable {
     let outline = event.block.outline(event.index)
     if !position.before.isEmpty { line.append(position.before) }
     line.append(UInt8(ascii: "@"))
-    line.append(event.position.file)
-    line.append(UInt8(ascii: "."))
-    line.append(event.position.index)
+    line.append(event.position.rawValue)
     if !position.after.isEmpty { line.append(position.after) }
     line.append(UInt8(ascii: " "))
     append(outline.timestamp)
     kept.texts.append(outline, to: &line)
   }
 
-  /// Texts that a dictionary can hold.
+  /// Wraps the texts so that a dictionary can hold them.
   private final class Kept {
     let texts: BlockTexts
 
@@ -73,7 +72,7 @@ struct OnelineWriter: ~Copyable {
       days[place] = (number, Array(text.utf8.prefix(11)))
     }
     line.append(days[place].bytes)
-    // Beyond the year 9999 there is no text.
+    // Times after the year 9999 have no text.
     guard days[place].bytes.count == 11 else { return }
     let seconds = rest / 1000
     line.appendPair(seconds / 3600)
@@ -91,12 +90,12 @@ struct OnelineWriter: ~Copyable {
   }
 }
 
-/// What the events of one block have in common, as text. Nothing of it changes; it holds the block, so that what is
-/// read in place stays there.
+/// The text that the events of one block share. It is immutable and retains the block, so values
+/// read in place remain valid.
 ///
-/// A structure, as going through properties of a class that may change asks each time whether somebody else does.
-/// All texts stand one behind another in a pool, and all tables hold plain numbers: arrays of arrays would have their
-/// references counted at every word of a line.
+/// It is a structure because each access to a mutable class property checks exclusivity. All texts
+/// are adjacent in one pool, and all tables hold plain numbers. Nested arrays would count
+/// references at every word.
 private struct BlockTexts: ~Copyable {
   /// A text in the pool.
   typealias Piece = LineBuffer.Piece
@@ -107,20 +106,20 @@ private struct BlockTexts: ~Copyable {
     var tag: ValueTag
   }
 
-  /// The events of one model that have operation, relationship and fields in common.
+  /// The events of one model that share operation, relationship and fields.
   struct Shape {
     /// ` operation Model[`
     var opening: Piece
-    /// `]`, and behind it the relationship.
+    /// `]` and the relationship.
     var closing: Piece
-    /// In `fields`.
+    /// A range in `fields`.
     var fields: Range<Int32>
   }
 
   struct KeyedModel {
-    /// What stands before each part of a key; in `parts`.
+    /// The text before each part of a key, as a range in `parts`.
     var parts: Range<Int32>
-    /// Its first shape; the others follow by their numbers in the block.
+    /// Its first shape. The others follow by their numbers in the block.
     var shapes: Int32
   }
 
@@ -134,7 +133,7 @@ private struct BlockTexts: ~Copyable {
   private var parts: [Piece] = []
   private var shapes: [Shape] = []
   private var fields: [Field] = []
-  /// By the numbers in `models`.
+  /// Indexed like `models`.
   private var storedNames: [String] = []
   private var schemaModels: [Model?] = []
 
@@ -144,7 +143,7 @@ private struct BlockTexts: ~Copyable {
     for origin in block.origins { names.append(add(" \(printable(description.name(of: origin))):")) }
     for key in 0..<block.reader.keyCount {
       let stored = block.reader.model(ofKey: key)
-      // Keys are sorted: those of one model stand together.
+      // Keys are sorted, so keys of one model are adjacent.
       var place = storedNames.count - 1
       if storedNames.last != stored {
         place = storedNames.firstIndex(of: stored) ?? storedNames.count
@@ -181,13 +180,13 @@ private struct BlockTexts: ~Copyable {
 
   private mutating func add(_ text: String) -> Piece { pool.add(text) }
 
-  /// What stands around styled text.
+  /// The codes around styled text.
   static func style(_ style: Output.Style) -> (before: [UInt8], after: [UInt8]) {
     let parts = Output.styled("|", style).split(separator: "|", omittingEmptySubsequences: false)
     return (Array(parts[0].utf8), Array(parts[1].utf8))
   }
 
-  /// All that stands behind the time.
+  /// Appends everything after the time.
   func append(_ outline: BlockContents.Outline, to line: inout LineBuffer) {
     line.append(names[outline.origin], of: pool)
     line.append(outline.sequence)
@@ -211,8 +210,8 @@ private struct BlockTexts: ~Copyable {
 
   // MARK: Keys
 
-  /// Appends a key of plain texts as `KeyWords` has it, from its encoded bytes; false, and nothing appended, for
-  /// all others.
+  /// Appends a key of plain texts in the form of `KeyWords`, from its encoded bytes. For any other
+  /// key it returns false and appends nothing.
   private func appendPlain(
     _ encoded: UnsafeRawBufferPointer, _ parts: Range<Int32>, to line: inout LineBuffer
   ) -> Bool {
@@ -236,7 +235,7 @@ private struct BlockTexts: ~Copyable {
     return false
   }
 
-  /// Where the zero byte stands that ends a text.
+  /// The position of the zero byte that ends a text.
   private static func end(of encoded: UnsafeRawBufferPointer, from first: Int) -> Int? {
     guard first < encoded.count, let start = encoded.baseAddress,
       let zero = memchr(start + first, 0, encoded.count - first)
@@ -244,8 +243,8 @@ private struct BlockTexts: ~Copyable {
     return UnsafeRawPointer(zero) - start
   }
 
-  /// Whether no shell and no rule for keys asks for quotes around a text. Without branches, so that many bytes are
-  /// looked at together.
+  /// Whether neither the shell nor the key syntax requires quotes around a text. Branch-free, so
+  /// that the compiler vectorizes it.
   @inline(__always)
   private static func isBare(_ text: UnsafeRawBufferPointer) -> Bool {
     var others: UInt8 = 0
@@ -288,7 +287,7 @@ private struct BlockTexts: ~Copyable {
     line.append(EventText.short(block.value(assignment, tag).json))
   }
 
-  /// Whether each byte stands for itself in JSON, and is one character.
+  /// Whether each byte is one character that JSON does not escape.
   @inline(__always)
   private static func isPlain(_ text: UnsafeRawBufferPointer) -> Bool {
     var others: UInt8 = 0

@@ -3,27 +3,28 @@ import Foundation
 import StemmaEvents
 import StemmaLog
 
-/// Standard output, buffered; and messages on standard error.
+/// Buffered standard output, and messages on standard error.
 enum Output {
-  /// Bytes that wait to be written. Commands run on one thread.
+  /// Bytes that are not written yet. Commands run on one thread.
   nonisolated(unsafe) private static var buffer: [UInt8] = []
   private static let threshold = 64 << 10
-  /// What waits longer than this is written with the next line: who reads a slow search sees each find at once.
+  /// Output that waits longer is written with the next line, so a slow search shows each match
+  /// immediately.
   private static let patienceMilliseconds = 50
   nonisolated(unsafe) private static var flushed = Int.min / 2
 
-  /// What it means that nothing more can be written.
+  /// The consequence of failed output, for error messages.
   nonisolated(unsafe) static var consequence: String?
 
-  /// Whether the reader has gone away, and the command goes on without one.
+  /// Whether the reader has closed the pipe and the command continues.
   nonisolated(unsafe) private(set) static var isUnread = false
 
-  /// From now on a reader that goes away does not end the process; what nobody reads is dropped.
+  /// Continues after the reader closes the pipe and discards further output.
   static func goesOnUnread() { signal(SIGPIPE, SIG_IGN) }
 
   static let isTerminal = isatty(1) == 1
   static let isErrorTerminal = isatty(2) == 1
-  /// Colour: on a terminal, unless NO_COLOR (no-color.org) is set.
+  /// Color on a terminal, unless NO_COLOR (no-color.org) is set.
   static let isColoured =
     isTerminal && (ProcessInfo.processInfo.environment["NO_COLOR"] ?? "").isEmpty
     && ProcessInfo.processInfo.environment["TERM"] != "dumb"
@@ -48,8 +49,8 @@ enum Output {
     if isDue() { flush() }
   }
 
-  /// Whether what waits should be written now; asked at every line, so by a clock of a few milliseconds that costs
-  /// next to nothing.
+  /// Whether buffered output should be written. Every line asks, so a coarse clock keeps the cost
+  /// negligible.
   private static func isDue() -> Bool {
     var time = timespec()
     #if os(Linux)
@@ -63,9 +64,9 @@ enum Output {
     return true
   }
 
-  /// Writes whole lines that somebody else has gathered, if there are many or they have waited.
+  /// Writes complete lines that another buffer has gathered, if there are many or they have waited.
   ///
-  /// - Returns: whether they are written.
+  /// - Returns: whether they were written.
   static func writeIfDue(_ lines: UnsafeRawBufferPointer) -> Bool {
     guard lines.count >= threshold || isDue() else { return false }
     flush()
@@ -83,8 +84,8 @@ enum Output {
     buffer.removeAll(keepingCapacity: true)
   }
 
-  /// Whether a line can be written at once: nobody has to wait for a reader who has paused. What is wrong with a descriptor the
-  /// writing tells.
+  /// Whether a line can be written without waiting for a paused reader. The write reports errors of
+  /// the descriptor.
   static func takesALine(_ descriptor: Int32) -> Bool {
     var asked = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
     return poll(&asked, 1, 0) != 0
@@ -97,22 +98,22 @@ enum Output {
     Array((text + "\n").utf8).withUnsafeBytes { write($0, to: 2) }
   }
 
-  /// Ends the process with one line that says what, where, and what to do next.
+  /// Ends the process with a one-line error that names the object, the cause and the next action.
   static func failure(_ explanation: Explanation) -> Never {
     error("stemma: " + printable(explanation.message, as: .lines))
     Pager.end()
     Foundation.exit(explanation.exitCode.rawValue)
   }
 
-  /// A reader that goes away ends the process by SIGPIPE, unless that is ignored; a full disk is an error like any
-  /// other.
+  /// A closed reader ends the process by SIGPIPE, unless that is ignored. A full disk is an
+  /// ordinary error.
   private static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) {
     var offset = 0
     while offset < bytes.count {
       if descriptor == 1, isUnread { return }
       let rest = UnsafeRawBufferPointer(rebasing: bytes[offset...])
       let count = System.uninterrupted { Foundation.write(descriptor, rest.baseAddress, rest.count) }
-      // What takes nothing would be asked again for ever.
+      // A descriptor that accepts no bytes would cause an endless loop.
       if count == 0 { errno = EIO }
       if count <= 0 {
         if errno == EPIPE, descriptor == 1 {
@@ -149,7 +150,7 @@ enum Output {
 /// Rows of text with aligned columns.
 struct TextTable {
   private var rows: [[String]] = []
-  /// Columns that hold numbers, aligned right.
+  /// Columns of numbers, aligned right.
   var numeric: Set<Int> = []
 
   init(_ header: [String] = [], numeric: Set<Int> = []) {
@@ -181,7 +182,7 @@ struct TextTable {
   }
 }
 
-/// A bar on standard error, shown only on a terminal, and only once the work has taken a second.
+/// A progress bar on standard error, shown only on a terminal and only after one second.
 final class ProgressBar {
   private let label: String
   private let began = Date()

@@ -2,14 +2,14 @@ import Foundation
 import StemmaLog
 import StemmaNode
 
-/// Shows what a command prints on a terminal page by page: with STEMMA_PAGER, else PAGER, else `less -FRX`.
+/// Shows output on a terminal page by page, with STEMMA_PAGER, else PAGER, else `less -FRX`.
 ///
-/// `cat` or an empty text turn it off; where the program is not there, everything is printed as if they did. When the
-/// pager ends, so does the command.
+/// `cat` or an empty value disables it. A missing program also disables it. The command ends with
+/// the pager.
 enum Pager {
   nonisolated(unsafe) private static var process: ShellCommand?
 
-  /// Leads standard output into a pager, on a terminal. Everything that is printed after comes there.
+  /// Redirects standard output into a pager if it is a terminal.
   static func begin() {
     guard Output.isTerminal, process == nil else { return }
     let environment = ProcessInfo.processInfo.environment
@@ -20,14 +20,14 @@ enum Pager {
       if wish != nil { Output.warning("there is no pager `\(program)`") }
       return
     }
-    // Colour is decided by the terminal that is there now.
+    // Decides about color before the redirection.
     _ = Output.isColoured
     var ends: [Int32] = [0, 0]
     guard pipe(&ends) == 0 else {
       Output.warning("cannot start the pager `\(command)`: \(System.text(of: errno))")
       return
     }
-    // Else the pager would have the end open that it waits to be closed.
+    // Otherwise the pager would inherit the write end and never see the end of its input.
     for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
     do throws(ShellCommand.Refusal) {
       process = try ShellCommand(command, input: ends[0])
@@ -36,7 +36,7 @@ enum Pager {
     for end in ends { close(end) }
   }
 
-  /// The program that a command line begins with, if it is nowhere to be found; nil too where only a shell can tell.
+  /// The program of a command line, if it does not exist. Also nil if only a shell can decide.
   private static func missingProgram(_ command: String, _ path: String) -> String? {
     let first = command.split(separator: " ").first.map(String.init) ?? ""
     let isPlain = first.utf8.allSatisfy { byte in
@@ -50,7 +50,7 @@ enum Pager {
     return places.contains { access($0, X_OK) == 0 } ? nil : first
   }
 
-  /// Waits until the reader has seen everything.
+  /// Waits until the user has closed the pager.
   static func end() {
     guard let process else { return }
     self.process = nil

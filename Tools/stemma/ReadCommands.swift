@@ -57,10 +57,10 @@ struct Get: ParsableCommand {
   }
 }
 
-/// How a record looks to people, a line for each field.
+/// A record as text, one line per field.
 struct RecordText {
   private let node: Node
-  /// Whether it is shown as it was: then no command shows its conflicts.
+  /// Whether it shows a past state. No command shows the conflicts of a past state.
   private let isOfThePast: Bool
 
   init(_ node: Node, isOfThePast: Bool) {
@@ -68,7 +68,7 @@ struct RecordText {
     self.isOfThePast = isOfThePast
   }
 
-  /// `fields`: the names of those that are shown, in this order; nil: all, and the revision.
+  /// `fields`: the names of the shown fields, in this order. Nil: all fields, and the revision.
   func write(_ row: JSON, fields: [String]? = nil, indent: String = "") throws {
     let conflicts = RowConflicts(row)
     var table = TextTable()
@@ -111,7 +111,7 @@ struct RecordText {
     return "\(fields); `stemma conflicts show \(try self.name(model, key))` shows the values"
   }
 
-  /// The record that a relationship leads to where that is outside of the scope.
+  /// The target of a relationship if it is outside of the scope.
   private func outsider(_ row: JSON, _ relationship: String) throws -> String? {
     guard let key = row["outsideScope"]?[relationship],
       let target = model(of: row)?.relationship(named: relationship)?.target,
@@ -132,9 +132,9 @@ struct RecordText {
 
 /// The conflicts of a row of `get` or `list`.
 struct RowConflicts {
-  /// Of fields, and of the existence of the record.
+  /// The names of fields, and of the record's existence.
   let names: [String]
-  /// The names of the columns that have a mark: what is no field of the row marks the key.
+  /// The names of the marked columns. A conflict outside of the row's fields marks the key.
   private let marks: Set<String>
 
   init(_ row: JSON) {
@@ -147,7 +147,7 @@ struct RowConflicts {
     (self.names, self.marks) = (names, marks)
   }
 
-  /// A text of a column, with ` !` behind it if the column is in conflict.
+  /// The text of a column, followed by ` !` if the column is in conflict.
   func marked(_ text: String, _ column: String) -> String {
     marks.contains(column) ? Output.styled(text.isEmpty ? "!" : text + " !", .red) : text
   }
@@ -184,7 +184,7 @@ struct List: ParsableCommand {
   @Option(help: "Leave out so many first.") var offset: Int = 0
   @Option(
     help: ArgumentHelp(
-      "Show only these fields, in this order; JSON has the whole key besides.", valueName: "field,field"),
+      "Show only these fields, in this order; JSON also has the whole key.", valueName: "field,field"),
     completion: .fieldNames)
   var fields: String?
   @Flag(help: "A line for each field, as `get` shows a record.") var vertical = false
@@ -250,7 +250,7 @@ struct List: ParsableCommand {
     }
   }
 
-  /// Those of --fields, or all.
+  /// The fields of --fields, or all.
   private func shownFields(_ words: RecordWords) throws -> [Field] {
     guard let fields else { return words.model.fields }
     return try fields.split(separator: ",").map { name in
@@ -262,7 +262,7 @@ struct List: ParsableCommand {
     }
   }
 
-  /// A row with some of its fields.
+  /// A row with a subset of its fields.
   private static func narrowed(_ row: JSON, to fields: [Field]) -> JSON {
     guard case .object(let members) = row else { return row }
     return .object(
@@ -275,7 +275,7 @@ struct List: ParsableCommand {
       })
   }
 
-  /// The signs of conditions, those first that begin with another one.
+  /// The operators of conditions. Longer ones come before their prefixes.
   private static let signs: [(sign: String, comparison: Listing.Comparison)] = [
     ("!=", .notEqual), ("<=", .lessOrEqual), (">=", .greaterOrEqual), ("^=", .beginsWith), ("~=", .contains),
     ("=", .equal), ("<", .less), (">", .greater),
@@ -354,7 +354,7 @@ struct Query: ParsableCommand {
     }
   }
 
-  /// A value as other programs read it back (PostgreSQL's COPY, MySQL's LOAD DATA).
+  /// A value in the format that other programs read (PostgreSQL's COPY, MySQL's LOAD DATA).
   private static func tsv(_ value: Value) -> String {
     if value.isNull { return "\\N" }
     let text = plain(value.json)
@@ -372,7 +372,7 @@ struct Query: ParsableCommand {
     return escaped
   }
 
-  /// Of two members of one name, most readers of JSON see one.
+  /// Most JSON readers keep only one of two members with the same name.
   private static func refuseDoubled(_ columns: [String]) throws(NodeError) {
     var seen: Set<String> = []
     for column in columns where !seen.insert(column).inserted {

@@ -4,7 +4,7 @@ import StemmaMerge
 import StemmaNode
 import StemmaSchema
 
-/// A record that a command looks at.
+/// The record that a command reads.
 struct RecordArguments: ParsableArguments {
   @Argument(help: "The model.", completion: .modelNames) var model: String
   @Argument(help: "The key: a bare value, a JSON object, or part=value for each part.") var key: [String] = []
@@ -15,13 +15,13 @@ struct RecordArguments: ParsableArguments {
     return (words.model, try node.key(json, of: words.model), Array(rest))
   }
 
-  /// For commands that take nothing behind the key.
+  /// For commands without arguments after the key.
   func onlyKey(_ node: Node) throws -> (model: Model, key: Key) {
     let words = try RecordWords(node, model: model)
     return (words.model, try node.key(try words.onlyKey(key), of: words.model))
   }
 
-  /// The life of the record, and the words that follow its key.
+  /// The history of the record, and the arguments after its key.
   func life(_ node: Node) throws -> (life: RecordLife, rest: [String]) {
     let (model, key, rest) = try words(node)
     return (try node.existingLife(of: key, in: model), rest)
@@ -59,7 +59,7 @@ struct History: ParsableCommand {
     let life = try record.onlyLife(node)
     let history = life.history
     let text = EventText(node)
-    // The steps are those of the history, in its order.
+    // The steps have the order of the history.
     var steps: [Step] = []
     try node.forEachStep(of: life) { noted, changes in
       let parents = history.parents(of: steps.count).map { history.events[$0].dot }
@@ -67,7 +67,7 @@ struct History: ParsableCommand {
     }
     let unexplained = life.unexplained
     steps += unexplained.map { Step(noted: $0) }
-    // As in `log`: the order in which the node came to hold them.
+    // As in `log`: the order of arrival in this node.
     steps.sort { $0.noted.stored.position < $1.noted.stored.position }
     if !reverse { steps.reverse() }
     if format.isJSON {
@@ -82,15 +82,15 @@ struct History: ParsableCommand {
 
   private struct Step {
     var noted: NotedEvent
-    /// Nil, and `parents` too: damage took a cause of the event.
+    /// Nil, like `parents`, if corruption destroyed a cause of the event.
     var changes: [ChangeDescription]?
-    var parents: [Dot]?
+    var parents: [EventID]?
     var event: Event { noted.event }
   }
 
   private func write(_ steps: [Step], _ text: EventText) {
     Pager.begin()
-    var drawing = BranchDrawing<Dot>()
+    var drawing = BranchDrawing<EventID>()
     for step in steps {
       let changes = text.body(step.event, step.changes)
       let lines = [text.headline(step.noted)] + changes.map { "    " + $0 }
@@ -140,7 +140,7 @@ struct Blame: ParsableCommand {
     let decisions =
       try life.map { try node.decisions(about: $0) } ?? node.decisions(about: key, in: model)
     guard let decisions else {
-      // It may be among what was lost.
+      // The record may be among the lost events.
       try node.checkTablesAreWhole(for: (key, model))
       throw MutationError.notFound(model: model.name, key: KeyWords.text(key, of: model))
     }
@@ -158,10 +158,10 @@ struct Blame: ParsableCommand {
     var table = TextTable(
       ["field", "value", "version", "time", "event"] + (by ? ["by"] : []), numeric: [2])
     for decision in decisions {
-      // That the record exists goes without saying.
+      // The existence of the record is obvious.
       if decision.field == nil && decision.shown == .bool(true) && !decision.isConflict { continue }
       for (index, candidate) in decision.candidates.enumerated() {
-        // Times that merge by themselves are no conflict.
+        // Timestamps that merge automatically are not a conflict.
         if index > 0 && (!decision.isConflict || candidate.value == decision.candidates[0].value) { continue }
         table.append(
           [
@@ -175,7 +175,7 @@ struct Blame: ParsableCommand {
   }
 }
 
-/// What several commands print of a record.
+/// JSON that several commands print of a record.
 enum RecordJSON {
   static func decisions(_ decisions: [FieldDecision], _ model: Model, _ key: Key, _ node: Node) -> JSON {
     .object([

@@ -4,7 +4,7 @@ import StemmaEvents
 import StemmaNode
 import StemmaSchema
 
-/// Reads what a person types after a model's name: a key, then `field=value` words.
+/// Parses the arguments after a model's name: a key, then `field=value` words.
 struct RecordWords {
   let schema: Schema
   let model: Model
@@ -17,8 +17,8 @@ struct RecordWords {
     self.model = model
   }
 
-  /// Splits words into the key and the rest. A key is a JSON object, or the leading `part=value` words, or
-  /// the bare value of a one-part key.
+  /// Splits words into the key and the rest. A key is a JSON object, the leading `part=value`
+  /// words, or the bare value of a one-part key.
   func key(_ words: [String]) throws -> (key: JSON, rest: ArraySlice<String>) {
     guard let first = words.first else { throw missingKey() }
     try checkInput(words)
@@ -26,7 +26,7 @@ struct RecordWords {
     let names = model.keyFields.map { model.fields[$0].name }
     var members: [(name: String, value: JSON)] = []
     var rest = words[...]
-    // A bare value may hold a `=` of its own.
+    // A bare value may contain a `=`.
     while let word = rest.first,
       names.contains(where: { word.hasPrefix($0 + "=") || word.hasPrefix($0 + ":=") }),
       let (name, value) = try assignment(word)
@@ -41,7 +41,7 @@ struct RecordWords {
     return (try value(first, of: field), words.dropFirst())
   }
 
-  /// A key and nothing behind it.
+  /// A key without further words.
   func onlyKey(_ words: [String]) throws -> JSON {
     let (key, rest) = try key(words)
     if let word = rest.first { throw Failure("`\(word)` is more than the key", .usage) }
@@ -55,7 +55,7 @@ struct RecordWords {
     return Failure("\(model.name) needs a key: \(form)", .usage)
   }
 
-  /// The key of a record that a relationship is to lead to, which may be one that only the other model declares.
+  /// The key of a relationship's target. Only the other model may declare the relationship.
   func target(_ text: String, of relationship: String) throws -> JSON {
     if model.relationship(named: relationship) == nil, let parent = parent(ofReference: relationship) {
       return try key(text, of: parent, relationship)
@@ -66,13 +66,14 @@ struct RecordWords {
     return try key(text, of: target, relationship)
   }
 
-  /// Whether the model has a field or relationship of this name, or stores a reference that another one calls so.
+  /// Whether the model has a field or relationship of this name, or stores a reference that another
+  /// model names so.
   func isKnown(_ name: String) -> Bool {
     model.field(named: name) != nil || model.relationship(named: name) != nil
       || parent(ofReference: name) != nil
   }
 
-  /// The model to which a stored reference leads.
+  /// The target model of a stored reference.
   private func parent(ofReference name: String) -> Model? {
     schema.models.first {
       schema.inverseReferences(to: $0).contains {
@@ -113,7 +114,7 @@ struct RecordWords {
     }
   }
 
-  /// Standard input ends once: what is read of it again is empty.
+  /// Standard input can be read once: a second read is empty.
   private func checkInput(_ words: some Swift.Sequence<String>) throws {
     let inputs = words.count { word in
       guard let equals = word.firstIndex(of: "="), !word[..<equals].hasSuffix(":") else { return false }
@@ -122,7 +123,8 @@ struct RecordWords {
     if inputs > 1 { throw Failure("standard input can be read for one field only", .usage) }
   }
 
-  /// `f=v`, read by the type of the field or of the other model's key; `f:=JSON`; `f=@FILE`. Nil for a word without `=`.
+  /// `f=v`, parsed by the type of the field or of the other model's key; `f:=JSON`; `f=@FILE`. Nil
+  /// for a word without `=`.
   private func assignment(_ word: String) throws -> (name: String, value: JSON)? {
     guard let equals = word.firstIndex(of: "=") else { return nil }
     var name = String(word[..<equals])
@@ -142,19 +144,19 @@ struct RecordWords {
     throw unknownField(name)
   }
 
-  /// What stands behind `=`, or in the file, or standard input, that `@` names.
+  /// The text after `=`, or the content of the file or standard input that `@` names.
   static func given(_ text: String) throws -> String {
     text.hasPrefix("@") ? try readText(String(text.dropFirst()), limit: Limits.value) : text
   }
 
-  /// The same of a key or of a part of one: without the end of the line that `echo` writes.
+  /// The same for a key or a part of one, without the final line feed that `echo` writes.
   static func givenKey(_ text: String) throws -> String {
     var given = try given(text)
     if text.hasPrefix("@"), given.utf8.last == UInt8(ascii: "\n") { given.removeLast() }
     return given
   }
 
-  /// Whether a field is a part of the key, or of that of another record.
+  /// Whether a field is part of the key, or refers to the key of another record.
   private func isKey(_ name: String) -> Bool {
     model.keyFields.contains { model.fields[$0].name == name }
       || model.relationships.contains { $0.storesReference && $0.referenceFields.contains(name) }

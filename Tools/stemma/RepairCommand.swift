@@ -5,144 +5,131 @@ import StemmaNode
 struct Repair: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "repair",
-    abstract: "Put back what damage of the log has taken, or give it up.",
+    abstract: "Restore events lost to corruption, or accept their loss.",
     discussion: """
-      Takes what can be made out of the damaged files themselves, fetches exactly the other lost events from a peer, \
-      or from several, checks them all against the hashes of their streams, writes the damaged files anew and \
-      rebuilds the tables. Without --from it does what the files allow. Where events are missing, it puts back the \
-      partitions of which it has all that a file lost, and exits with 1; another peer may have the rest. Where no checksum is left of \
-      who wrote the events and why, it leaves the file as it is unless a peer has that, too, or --without-notes is given.
+      With --from: fetches the partitions that lost events from peers, from the first lost event on, writes the damaged \
+      files anew from what can be read of them (they are kept in log/corrupt/) and rebuilds the tables. Where events are \
+      missing still, it changes nothing, names them, and exits with 1; what one peer lacks another may have. Without --from \
+      it repairs what cost no event.
+
+      With --accept-loss, when no peer has the lost events: the streams end before them, and the rows that the tables show \
+      are written once more, as events of a new origin, with a message that says what was lost. What followed the lost \
+      events is gone from the log. A peer that turns up with lost events sends them with the next pull. With --from, too, what \
+      the peers have is put back first. With -n nothing is changed.
+
+      With --manifest: the list of the log's files (log/manifest) and the one before it are lost; it is made anew from the \
+      files.
 
       With --fork: a node was copied or set back, and wrote again under numbers for which a peer holds other events. \
       Those that this node holds are written again under new names, which depend on nothing but the events. Every \
-      node whose sync is refused does it, from the one that refuses; in any order all end with every event once. \
-      Without --from it mends a log that holds both histories itself, as `verify` says then.
-
-      With --give-up, when nobody has the lost events: declares them lost, so that their partitions can be written and \
-      exchanged again. What stands behind them in their streams, and what the tables still show of them, is \
-      written again under new origins; the tables show what they showed. `verify` goes on to say what was given up. \
-      A peer that turns up with the events later sends them with the next pull. With -n nothing is changed.
+      node whose sync is refused does it, from the one that refuses; in any order all end with every event once.
 
       With --name: a node that lost its stemma.json and the copy of it gets a new one, under this name, and writes as a \
       new origin. Its log is kept; its scope is everything again, and it knows no remotes.
       Examples:
         stemma repair --from office
         stemma repair --from ../office --from ../home --json
+        stemma repair --accept-loss -n
         stemma repair --fork --from office && stemma sync office
-        stemma repair --give-up -n
       """)
   @Option(
     help: ArgumentHelp(
       "A remote's name, or another node's directory; several times: what one lacks another may have.",
       valueName: "peer"))
   var from: [String] = []
-  @Flag(help: "Put events back without their notes where nothing proves these, and no peer has them.")
-  var withoutNotes = false
-  @Flag(help: "Mend a fork instead: write this node's branch of it again under new names.") var fork = false
-  @Flag(help: "Declare the lost events lost, and go on without them.") var giveUp = false
-  @Flag(name: [.customShort("n"), .long], help: "With --give-up: only say what would be given up.")
+  @Flag(help: "Go on without the lost events that no peer has.") var acceptLoss = false
+  @Flag(name: [.customShort("n"), .long], help: "Only say what --accept-loss would do.")
   var dryRun = false
+  @Flag(help: "Make the list of the log's files anew, where it is lost.") var manifest = false
+  @Flag(help: "Repair a fork instead: write this node's branch of it again under new names.") var fork = false
   @Option(help: "Make the stemma.json of a node anew that lost it and its copy.") var name: String?
+  @OptionGroup var author: AuthorOptions
   @OptionGroup var format: FormatOptions
   @OptionGroup var options: NodeOptions
 
   func validate() throws {
-    if name != nil, dryRun { throw ValidationError("--name makes a file, and --dry-run changes none") }
     if name?.isEmpty == true { throw ValidationError("--name takes a name") }
-    if giveUp, fork || !from.isEmpty {
-      throw ValidationError("--give-up goes with neither --from nor --fork")
+    if [acceptLoss, fork, manifest, name != nil].count(where: { $0 }) > 1 {
+      throw ValidationError("--accept-loss, --fork, --manifest and --name are different repairs: give one")
     }
-    if withoutNotes, fork || giveUp {
-      throw ValidationError("--without-notes goes with neither --fork nor --give-up, which goes without them")
+    if manifest || name != nil, !from.isEmpty {
+      throw ValidationError("--from goes with neither --manifest nor --name")
     }
+    if fork, from.isEmpty { throw ValidationError("--fork takes --from PEER") }
     if fork, format.isJSON, from.count > 1 { throw ValidationError("--fork --json takes one --from") }
-    if dryRun, !giveUp { throw ValidationError("--dry-run goes with --give-up") }
+    if dryRun, !acceptLoss { throw ValidationError("--dry-run goes with --accept-loss") }
   }
 
   func run() throws {
-    if dryRun { return try giveUp(on: try options.openLeavingFiles()) }
+    if manifest { return try remakeManifest() }
     if let name { try remakeMark(name) }
-    let node = try options.openForWriting(isQuiet: true)
+    let node = try dryRun ? options.openLeavingFiles() : options.openForWriting(isQuiet: true)
     let found = Set(node.mark.damage?.sentences ?? [])
     defer { warn(of: node, found) }
-    if giveUp { return try giveUp(on: node) }
     let peers = try from.flatMap { name throws(NodeError) in try node.peers(name) }
-    let from = from.joined(separator: ", ")
     if fork {
-      if peers.isEmpty { try repairFork(of: node, nil, "") }
-      for (peer, name) in zip(peers, self.from) { try repairFork(of: node, peer, name) }
+      for (peer, name) in zip(peers, from) { try repairFork(of: node, peer, name) }
       return
     }
-    let bar = ProgressBar("rebuilding tables")
-    let report = try node.repair(from: peers, takesUnnoted: withoutNotes) { bar.update($0, of: $1) }
+    let bar = ProgressBar("repairing")
+    let report = try node.repair(from: peers, acceptsLoss: acceptLoss, isDryRun: dryRun, author: author.name)
+    {
+      bar.update($0, of: $1)
+    }
     bar.finish()
-    for name in report.strangers {
-      let why = report.unconcerned.contains(name) ? "its scope leaves them out" : "is it the right peer?"
-      Output.warning("\(name) has none of the lost events: \(why)")
-    }
-    if format.isJSON {
-      Output.line(
-        .object([
-          ("files", .array(report.files.map { .string($0) })), ("events", .int(Int64(report.events))),
-          ("rescued", .int(Int64(report.rescued))), ("unnoted", .int(Int64(report.unnoted))),
-          ("missing", .array(report.missing.map(\.json))), ("waiting", .int(Int64(report.waiting))),
-          ("rescuable", .array(report.rescuable.map(\.json))),
-          ("refused", .array(report.refused.map { .string($0) })),
-          ("damaged", .array(report.damaged.map { .string($0) })),
-        ]))
-    } else {
-      for partition in report.refused {
-        Output.warning("partition \(partition): a peer holds other events than the ones that were lost")
-      }
-      for line in LossText.lines(report.missing, node.mark) {
-        Output.line("still missing: \(printable(line))")
-      }
-      if report.damaged.isEmpty, !report.missing.isEmpty {
-        Output.line("  (no damaged file held these; a pull from whoever has them brings them)")
-      }
-      if report.waiting > 0 {
-        Output.line(
-          "  (\(counted(Int(report.waiting), "event")) of these \(from) can give, when another peer gives the rest of what a "
-            + "file lost of their partition)")
-      }
-      for line in LossText.lines(report.rescuable, node.mark) {
-        Output.line("left as it is: \(printable(line))")
-      }
-      if !report.rescuable.isEmpty, report.unnoted == 0 {
-        Output.line("  (a damaged file stays until what is missing of it can be put back with what it tells)")
-      }
-      if report.isWhole {
-        Output.line(report.files.isEmpty ? nothingToRepair(report) : summary(report))
-        if report.isVague, !from.isEmpty {
-          Output.line("what these files held could not be told: all that \(from) has was fetched")
-        }
-      } else {
-        if !report.files.isEmpty { Output.line(summary(report)) }
-        if self.from.isEmpty, !report.missing.isEmpty || report.isVague {
-          Output.line("what is missing: stemma repair --from PEER, or if nobody has it, --give-up")
-        } else if report.missing.isEmpty, report.rescuable.isEmpty, report.unnoted == 0 {
-          let files = report.damaged.joined(separator: ", ")
-          Output.line("still damaged: \(files); `stemma verify` says how, `stemma repair` may do the rest")
-        }
-      }
-    }
-    if report.unnoted > 0, !format.isJSON {
-      let words = UnnotedText.words(report.unnoted)
-      if withoutNotes {
-        Output.line("left out: \(words); `stemma log` shows none for them")
-      } else {
-        Output.line("what needs \(from.isEmpty ? "a" : "another") peer: \(words);")
-        Output.line("  stemma repair --from PEER, or if nobody has them, --without-notes")
-      }
-    }
+    for name in report.strangers { Output.warning("\(name) has none of the lost events") }
+    if format.isJSON { Output.line(report.json) } else { write(report, node.mark) }
     Output.flush()
     if !report.isWhole { throw ExitCode.no }
+  }
+
+  private func write(_ report: RepairReport, _ mark: NodeMark) {
+    for partition in report.refused {
+      Output.warning("partition \(partition): a peer holds other events under the same names")
+    }
+    let missing = LossText.lines(report.missing, mark)
+    guard report.isWhole else {
+      for line in missing { Output.line("missing: \(printable(line))") }
+      if report.isVague { Output.line("missing: what else these files held cannot be determined") }
+      return Output.line(
+        "nothing was changed: \(from.isEmpty ? "stemma repair --from PEER" : "name another peer, too"), "
+          + "or if no peer has these events, --accept-loss")
+    }
+    if report.files.isEmpty { return Output.line("nothing to repair") }
+    let verb = dryRun ? "would repair" : "repaired"
+    Output.line(
+      "\(verb) \(counted(report.files.count, "file"))"
+        + (report.events > 0
+          ? " with \(counted(Int(report.events), "event")) of \(from.joined(separator: ", "))" : "")
+        + (report.events == 0 && missing.isEmpty ? "; no event was lost" : ""))
+    for line in missing { Output.line("  lost: \(printable(line))") }
+    if report.written > 0 {
+      Output.line("  \(counted(Int(report.written), "event")) in their place, from what the tables showed")
+    }
+    if dryRun { Output.line("nothing was changed") }
   }
 }
 
 extension Repair {
-  /// Says what opening, and what was done, had to say. `found`: the damage that there was before; it is not said of what
-  /// is mended by now.
+  private func remakeManifest() throws {
+    let (files, missing) = try Node.remakeManifest(at: try options.locate(), options.opening(.write))
+    if format.isJSON {
+      Output.line(
+        .object([
+          ("files", .array(files.map { .string($0) })), ("missing", .array(missing.map { .string($0) })),
+        ]))
+    } else {
+      Output.line(
+        files.isEmpty
+          ? "the manifest is complete" : "rebuilt log/manifest; it lists \(counted(files.count, "file"))")
+      if !missing.isEmpty {
+        Output.line("missing: \(missing.joined(separator: ", ")); `stemma verify` lists what was lost")
+      }
+    }
+    Output.flush()
+    if !missing.isEmpty { throw ExitCode.no }
+  }
+
   private func remakeMark(_ name: String) throws {
     do {
       let directory = try options.locate()
@@ -150,11 +137,13 @@ extension Repair {
     } catch NodeError.lostMark(let path, false) {
       try Node.remakeMark(at: path, name: name, options.opening(.write))
       Output.warning(
-        "made a new stemma.json in \(path): its scope is everything, and what it knew of remotes, of names and of what was "
-          + "given up is gone")
+        "made a new stemma.json in \(path): its scope is everything, and what it knew of remotes and of names is gone"
+      )
     }
   }
 
+  /// Prints the notices of opening and of the repair. `found`: the corruption before the repair.
+  /// Its repaired part is not reported.
   private func warn(of node: Node, _ found: Set<String>) {
     let left = Set(node.mark.damage?.sentences ?? [])
     var said: Set<String> = []
@@ -164,38 +153,9 @@ extension Repair {
     if node.mark.unfinishedClone != nil { Output.warning(Explanations.unfinishedClone) }
   }
 
-  private func nothingToRepair(_ report: RepairReport) -> String {
-    switch report.renamed.count {
-    case 0: "nothing to repair"
-    case 1: "gave a file its own name back; no event was lost"
-    case let count: "gave \(counted(count, "file")) their own names back; no event was lost"
-    }
-  }
-
-  /// What the files were written from.
-  private func summary(_ report: RepairReport) -> String {
-    var sources: [String] = []
-    if report.rescued > 0 {
-      sources.append(
-        "\(counted(Int(report.rescued), "event")) that \(report.files.count == 1 ? "it" : "they") still held")
-    }
-    if report.events > 0 {
-      let givers = from.filter(report.givers.contains)
-      sources.append("\(counted(Int(report.events), "event")) of \(givers.joined(separator: ", "))")
-    }
-    let files = "repaired \(counted(report.files.count, "file"))"
-    return sources.isEmpty
-      ? "\(files); no event was lost" : "\(files) with \(sources.joined(separator: " and "))"
-  }
-
-  /// `peer`: nil mends what the node's own log has twice.
-  private func repairFork(of node: Node, _ peer: RemotePeer?, _ from: String) throws {
+  private func repairFork(of node: Node, _ peer: RemotePeer, _ from: String) throws {
     let bar = ProgressBar("rebuilding tables")
-    let progress: (UInt64, UInt64) -> Void = { bar.update($0, of: $1) }
-    let report =
-      if let peer { try node.repairFork(with: peer, progress: progress) } else {
-        try node.repairDoubledNumbers(progress: progress)
-      }
+    let report = try node.repairFork(with: peer) { bar.update($0, of: $1) }
     bar.finish()
     if format.isJSON {
       Output.line(
@@ -207,20 +167,9 @@ extension Repair {
     } else if report.events > 0 {
       Output.line(
         "wrote \(counted(Int(report.events), "event")) of \(counted(report.partitions.count, "partition")) again "
-          + "under new names" + (from.isEmpty ? "" : "; `stemma sync \(from)` brings both histories together")
-      )
-    } else if from.isEmpty, report.copies == 0 {
-      Output.line("no fork: the log has no name of an event twice; --from PEER compares it with a peer's")
-    } else if !from.isEmpty, report.behind.isEmpty {
+          + "under new names; `stemma sync \(from)` brings both histories together")
+    } else if report.behind.isEmpty {
       Output.line("no fork: \(from) holds no other events under the same names")
-    }
-    if !format.isJSON, report.copies > 0 {
-      Output.line("took out \(counted(report.copies, "event")) that stood in the log twice")
-    }
-    if !format.isJSON, report.unsure > 0 {
-      Output.line(
-        "\(counted(report.unsure, "event")) of them may have seen either history, and now \(report.unsure == 1 ? "stands" : "stand") "
-          + "beside both; `stemma conflicts` lists where they differ")
     }
     for partition in format.isJSON ? [] : report.behind {
       Output.line(
@@ -231,100 +180,21 @@ extension Repair {
   }
 }
 
-extension Repair {
-  private func giveUp(on node: Node) throws {
-    let bar = ProgressBar("rebuilding tables")
-    let report = try node.giveUp(isDryRun: dryRun) { bar.update($0, of: $1) }
-    bar.finish()
-    if format.isJSON {
-      Output.line(
-        .object([
-          ("files", .array(report.files.map { .string($0) })), ("givenUp", report.record?.json ?? .null),
-          ("rescued", .int(Int64(report.rescued))), ("unnoted", .int(Int64(report.unnoted))),
-          ("dryRun", .bool(dryRun)),
-        ]))
-    } else if let record = report.record {
-      Output.line(dryRun ? "would give up:" : "gave up:")
-      for line in LossText.lines(record, node.mark) { Output.line("  \(printable(line))") }
-      if report.rescued > 0 {
-        Output.line(
-          "\(dryRun ? "would rescue" : "rescued") \(counted(Int(report.rescued), "event")) from damaged parts"
-        )
-      }
-      if report.unnoted > 0 { Output.line("  " + UnnotedText.words(report.unnoted)) }
-      if dryRun { Output.line("nothing was changed") }
-    } else if report.files.isEmpty {
-      Output.line("nothing to give up")
-    } else {
-      let files = counted(report.files.count, "file")
-      Output.line(
-        report.unnoted == 0
-          ? "nothing to give up: \(dryRun ? "`stemma repair` mends" : "repaired") \(files) without a loss"
-          : "no event to give up: \(dryRun ? "would repair" : "repaired") \(files) without \(UnnotedText.words(report.unnoted))"
-      )
-    }
-    Output.flush()
-  }
-}
-
-/// Commits in words whose notes cannot be proven.
-enum UnnotedText {
-  static func words(_ commits: Int) -> String {
-    "the notes of \(counted(commits, "commit")) (who wrote, and why), of which no checksum is left"
-  }
-}
-
-/// Lost events in words: those of one stream in one line.
+/// Lost events as text, one line per stream.
 struct LossText {
   private struct Stream: Hashable {
     let partition: String
     let origin: String
-    let file: String?
   }
 
-  /// How many runs of numbers a line names.
+  /// The maximum number of runs on a line.
   private static let limit = 12
-
-  /// What was given up: the losses, and what became of them.
-  static func lines(_ record: GivenUp, _ mark: NodeMark?) -> [String] {
-    var lines = lines(record.losses, mark)
-    if record.isVague { lines.append("what else damaged files held; that cannot be told") }
-    if record.standIns > 0 {
-      lines.append("\(counted(Int(record.standIns), "event")) in their place, from what the tables showed")
-    }
-    if record.again > 0 {
-      lines.append("\(counted(Int(record.again), "event")) behind them written again under new origins")
-    }
-    if record.fillers > 0 {
-      lines.append(
-        "\(counted(Int(record.fillers), "update")) of nothing, so that every version is what it was")
-    }
-    if record.unknown > 0 {
-      lines.append(
-        "of \(counted(Int(record.unknown), "lost event")) the tables knew nothing: no record shows them")
-    }
-    return lines
-  }
-
-  /// Of more than a few streams only how many there are in each file: nothing has to be done about each.
-  static func briefLines(_ losses: [RecordedDamage.Loss], _ mark: NodeMark?) -> [String] {
-    let lines = lines(losses, mark)
-    if lines.count <= briefLimit { return lines }
-    let files = Dictionary(grouping: losses, by: \.file).sorted { ($0.key ?? "") < ($1.key ?? "") }
-    return files.map { file, losses in
-      let count = losses.reduce(0) { $0 + $1.count }
-      return "\(counted(Int(count), "event")) of \(counted(Set(losses.map(\.partition)).count, "partition"))"
-        + (file.map { ", from log/\($0)" } ?? "")
-    }
-  }
-
-  private static let briefLimit = 8
 
   static func lines(_ losses: [RecordedDamage.Loss], _ mark: NodeMark?) -> [String] {
     var order: [Stream] = []
     var lost: [Stream: [RecordedDamage.Loss]] = [:]
     for loss in losses {
-      let stream = Stream(partition: loss.partition, origin: loss.origin, file: loss.file)
+      let stream = Stream(partition: loss.partition, origin: loss.origin)
       if lost[stream] == nil { order.append(stream) }
       lost[stream, default: []].append(loss)
     }
@@ -334,7 +204,7 @@ struct LossText {
       let count = Int(runs.reduce(0) { $0 + $1.count })
       let numbers = runs.prefix(limit).map { $0.from == $0.to ? "\($0.from)" : "\($0.from)–\($0.to)" }
       return "\(counted(count, "event")) of \(name) in \(stream.partition)"
-        + (stream.file.map { ", from log/\($0)" } ?? "") + ": " + numbers.joined(separator: ", ")
+        + ": " + numbers.joined(separator: ", ")
         + (runs.count > limit ? " and so on to \(runs.last?.to ?? 0)" : "")
     }
   }

@@ -131,7 +131,7 @@ private func exchange(_ options: PeerOptions, pulls: Bool, pushes: Bool) throws 
   let isOne = peers.count == 1
   let isArray = !isOne || (pulls && pushes)
   var results: [JSON] = []
-  /// Of the only peer: thrown at the end.
+  /// The error of a single peer, thrown at the end.
   var error: NodeError?
   var failure: ExitCode?
   for peer in peers {
@@ -186,11 +186,11 @@ private func exchange(_ options: PeerOptions, pulls: Bool, pushes: Bool) throws 
   if let failure { throw failure }
 }
 
-/// Says what went wrong with one of several peers, and gives the exit code that stands for it.
+/// Prints the error of one of several peers and returns its exit code.
 private func tell(_ error: NodeError, of peer: String) -> ExitCode {
   let explanation = Explanation(error)
   var advice = ""
-  if case .notAPeer = error { advice = "; mend that, or forget it with `stemma remote remove`" }
+  if case .notAPeer = error { advice = "; fix that, or forget it with `stemma remote remove`" }
   Output.error("stemma: " + printable(peer) + ": " + explanation.message + advice)
   return explanation.exitCode
 }
@@ -338,7 +338,8 @@ struct ScopeList: ParsableCommand {
     } else {
       table = TextTable(["pattern", "partitions", "events", "records"], numeric: [1, 2, 3])
       for pattern in node.mark.scope.patterns {
-        // Of an exclusion what it names, which is held while a purge is unfinished.
+        // An exclusion counts the excluded partitions, which the node holds while a purge is
+        // unfinished.
         let scope = try node.scope([pattern.hasPrefix("!") ? String(pattern.dropFirst()) : pattern])
         let fitting = contents.filter { scope.contains($0.partition) }
         let counts = [UInt64(fitting.count), fitting.events, fitting.records]
@@ -370,7 +371,7 @@ extension [PartitionContents] {
   }
 }
 
-/// The part that `scope add` and `scope remove` share.
+/// The common part of `scope add` and `scope remove`.
 private func changeScope(
   _ options: NodeOptions, adding: [String], removing: [String], discards: Bool, rehearses: Bool
 ) throws {

@@ -18,7 +18,7 @@ struct Resolve: ParsableCommand {
       a whole record (policy OPTIMISTIC) has no name, \
       --kind value means it where it was deleted, too, and FIELD --set VALUE takes what is shown but for that field. \
       --all ends all or none: where a deletion is refused, end that conflict first, or leave its model out by --model. \
-      An event is named as everywhere: office:5, @3.17, or at least the first four digits of its digest, in lower case.
+      An event is named as everywhere: office:5, @5718, or at least the first four digits of its digest, in lower case.
       Examples:
         stemma resolve Book 978-0 title --take 2
         stemma resolve Book 978-0 title --set 'The Title'
@@ -47,7 +47,7 @@ struct Resolve: ParsableCommand {
 
   private static let dangling = ConflictFilter.Kind.dangling.rawValue
 
-  /// Whether the person at the terminal is asked.
+  /// Whether the command asks the user at the terminal.
   private var isDialog: Bool { take == nil && set == nil && !keep && !delete && !unlink && !all }
 
   func validate() throws {
@@ -114,7 +114,7 @@ struct Resolve: ParsableCommand {
       try node.resolve(
         reader.model, key, field: field, kind: kind, try resolution(node, reader, record, field, asked),
         note.note)
-      // A record that is deleted, or a reference that is cleared, ends others, too.
+      // A deleted record or a cleared reference also ends other conflicts.
       let left = try node.conflicts(of: record, in: reader.model)
       count = open.count { conflict in !left.contains { $0.isSame(as: conflict) } }
     }
@@ -126,7 +126,7 @@ struct Resolve: ParsableCommand {
     Output.flush()
   }
 
-  /// The field or relationship, and the kind of conflict, that the word behind the key and `--kind` mean.
+  /// The field or relationship, and the kind of conflict, from the word after the key and `--kind`.
   private func subject(
     _ name: String?, _ reader: RecordWords, _ open: [ConflictDescription]
   ) throws -> (field: String?, kind: ConflictFilter.Kind?) {
@@ -157,7 +157,7 @@ struct Resolve: ParsableCommand {
     }
     let take = take ?? ""
     let count = asked.map(\.candidates.count).max() ?? 0
-    // From four digits on it may be the beginning of a digest.
+    // Four or more digits may be a prefix of a digest.
     if let number = Int(take), number <= count || take.utf8.count < 4 { return .take(number) }
     if take == "shown" { return .shown }
     if take == "newest" { return .newest }
@@ -168,8 +168,8 @@ struct Resolve: ParsableCommand {
     return try candidate(take, node, reader.model, key, asked)
   }
 
-  /// The value that `--set` gives a field that the schema does not know: text where the candidates are text, JSON
-  /// otherwise.
+  /// The value of `--set` for a field that the schema does not have: text if a candidate is text,
+  /// otherwise JSON.
   private static func unknownValue(_ text: String, _ asked: [ConflictDescription]) throws -> JSON {
     let values = asked.flatMap { $0.candidates.map(\.value) }
     if values.contains(where: { if case .string = $0 { true } else { false } }) { return .string(text) }
@@ -178,7 +178,7 @@ struct Resolve: ParsableCommand {
     }
   }
 
-  /// The candidate that an event wrote, by whichever of its names.
+  /// The candidate that an event wrote, by any name of the event.
   private func candidate(
     _ word: String, _ node: Node, _ model: Model, _ key: Key, _ asked: [ConflictDescription]
   ) throws -> Resolution {
@@ -186,7 +186,7 @@ struct Resolve: ParsableCommand {
     for conflict in asked {
       for candidate in conflict.candidates {
         var partition = Partition(model: model, key: key)
-        // The events of several records, which their names may not tell apart.
+        // Candidates may be events of several records with the same event id.
         let child = conflict.kind == .cardinality ? conflict.record.flatMap(node.schema.model(named:)) : nil
         if let child { partition = Partition(model: child, key: try node.key(candidate.value, of: child)) }
         let name = EventName(partition: partition, dot: candidate.dot)
@@ -215,14 +215,14 @@ struct Resolve: ParsableCommand {
 }
 
 extension ConflictDescription {
-  /// Whether it is one that a field or relationship, and a kind, say; nil: any.
+  /// Whether the conflict matches a field or relationship, and a kind. Nil matches any.
   func isMeant(by field: String?, _ kind: ConflictFilter.Kind?) -> Bool {
     if let kind, kind != self.kind { return false }
     guard let field else { return true }
     return field == self.field || fields.contains(field)
   }
 
-  /// Whether it is still the same, and between the same events.
+  /// Whether it is the same conflict between the same events.
   func isSame(as other: ConflictDescription) -> Bool {
     kind == other.kind && field == other.field && candidates.map(\.dot) == other.candidates.map(\.dot)
   }

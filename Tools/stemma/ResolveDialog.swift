@@ -2,8 +2,8 @@ import Foundation
 import StemmaEvents
 import StemmaNode
 
-/// Asks the person at the terminal about one conflict after the other. Each answer is a commit of its own, so
-/// leaving in the middle loses nothing.
+/// Asks the user at the terminal about each conflict. Each answer is a separate commit, so quitting
+/// loses nothing.
 struct ResolveDialog {
   private let node: Node
   private let note: CommitNote
@@ -27,7 +27,7 @@ struct ResolveDialog {
     try node.conflicts(filter) { conflicts.append($0) }
     var resolved = 0
     asking: for (index, conflict) in conflicts.enumerated() {
-      // An answer may have ended others of its record.
+      // An answer may have ended other conflicts of its record.
       if resolved > 0, try !isOpen(conflict) {
         resolved += 1
         continue
@@ -45,7 +45,7 @@ struct ResolveDialog {
             resolved += 1
             continue asking
           } catch let error as NodeError {
-            // What was typed does not fit; the same question again.
+            // The answer is invalid; the question is repeated.
             guard case .mutation = error else { throw error }
             Output.line(Output.styled(printable(Explanations.text(of: error)), .red))
           }
@@ -125,7 +125,7 @@ struct ResolveDialog {
 
   // MARK: Editing
 
-  /// Opens the value that is shown in an editor: text as it is, anything else as JSON.
+  /// Opens the shown value in an editor: text as it is, other values as JSON.
   private func edit(_ conflict: ConflictDescription) throws -> Answer {
     guard let shown = conflict.candidates.first else { return .again("there is nothing to edit") }
     let folder = try TemporaryFolder()
@@ -137,7 +137,7 @@ struct ResolveDialog {
     let editor = environment["VISUAL"] ?? environment["EDITOR"] ?? "vi"
     let status: Int32
     do throws(ShellCommand.Refusal) {
-      // The editor is a command line, as with git: it may have options.
+      // The editor is a command line with options, as in git.
       status = try ShellCommand(editor + " \"$1\"", path).wait()
     } catch { return .again("cannot start the editor `\(editor)`: \(error.text)") }
     guard status == 0 else { return .again("the editor gave up; nothing was changed") }

@@ -54,7 +54,7 @@ struct Segments: ParsableCommand {
         "digest",
       ], numeric: [0, 5, 6, 7, 8, 9, 10])
     for file in files {
-      // Nothing was made out of it but how long it is, if it is there.
+      // Only the length of a corrupt file is known, if the file exists.
       let isUnread = file.kind == "damaged"
       let ratio = file.storedBytes == 0 ? 0 : Double(file.rawBytes) / Double(file.storedBytes)
       table.append([

@@ -2,18 +2,19 @@ import CStemma
 import Foundation
 import StemmaLog
 
-/// A command line that has the terminal while it runs: a pager, an editor.
+/// A command line that controls the terminal while it runs, such as a pager or an editor.
 ///
-/// Not Foundation's `Process`: that puts it into a group of its own, which a terminal stops when it reads, and it takes a
-/// thread, for which it waits for ever where none can be made.
+/// Foundation's `Process` is not suitable. It creates a separate process group, which the terminal
+/// stops on a read. It also needs a thread and waits forever if none can be created.
 struct ShellCommand {
   private let process: Int32
 
-  /// From here to `wait` what is typed to interrupt is meant for it, and does not end this process.
+  /// Starts the command. Until `wait`, interrupts from the keyboard reach it and do not end this
+  /// process.
   ///
   /// - Parameters:
-  ///   - argument: what it finds as `$1`.
-  ///   - input: the descriptor that it reads as its standard input.
+  ///   - argument: the value of `$1`.
+  ///   - input: the descriptor of its standard input.
   init(_ command: String, _ argument: String? = nil, input: Int32 = 0) throws(Refusal) {
     var process: Int32 = 0
     let code = stemma_begin_shell(command, argument, input, &process)
@@ -22,12 +23,12 @@ struct ShellCommand {
     for number in [SIGINT, SIGQUIT] { signal(number, SIG_IGN) }
   }
 
-  /// Why it could not be begun.
+  /// The reason why it could not be started.
   struct Refusal: Error { var text: String }
 
   /// Waits for its end.
   ///
-  /// - Returns: its exit code; -1 if a signal ended it.
+  /// - Returns: the exit code; -1 if a signal ended it.
   func wait() -> Int32 {
     defer { for number in [SIGINT, SIGQUIT] { signal(number, SIG_DFL) } }
     return stemma_end_of_shell(process)

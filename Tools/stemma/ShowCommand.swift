@@ -10,13 +10,13 @@ struct Show: ParsableCommand {
     abstract: "Show everything about one event: what it changed, on what it builds, what became of it.",
     discussion: """
       Examples:
-        stemma show @3.17
+        stemma show @5718
         stemma show berlin:2 --partition site=berlin
         stemma show 67152547 --json
       """)
   @Argument(
     help:
-      "A position (@3.17), a name (berlin:2), or at least the first four digits of a digest, in lower case.")
+      "A position (@5718), a name (berlin:2), or at least the first four digits of a digest, in lower case.")
   var event: String
   @Option(help: "The partition in which the name counts.") var partition: String?
   @OptionGroup var format: FormatOptions
@@ -32,7 +32,7 @@ struct Show: ParsableCommand {
     if let model = description.model(of: noted.event) {
       let life = try node.readableLife(of: noted.event.key, in: model)
       missing = life.missing
-      // What became of it may stand among what is missing.
+      // The outcome may depend on missing events.
       if missing == nil { account = try node.account(of: noted.event.dot, in: life) }
     }
     if format.isJSON {
@@ -48,7 +48,7 @@ struct Show: ParsableCommand {
 
   private func write(_ account: EventAccount, _ description: EventDescription, _ model: Model?) {
     Output.line()
-    func name(_ dot: Dot) -> String { printable(description.name(dot)) }
+    func name(_ dot: EventID) -> String { printable(description.name(dot)) }
     let parents = account.parents.map(name)
     Output.line("    Builds on \(parents.isEmpty ? "nothing" : parents.joined(separator: ", ")).")
     if !account.concurrent.isEmpty {
@@ -57,7 +57,7 @@ struct Show: ParsableCommand {
           ? dots.map(name).joined(separator: ", ")
           : "\(name(dots[0])) … \(name(dots[dots.count - 1])) (\(counted(dots.count, "event")))"
       }
-      Output.line("    Neither saw, nor was seen by, \(concurrent.joined(separator: ", ")).")
+      Output.line("    Concurrent with \(concurrent.joined(separator: ", ")).")
     }
     for outcome in account.outcomes {
       let field = outcome.field ?? FieldDecision.existence(in: model)
@@ -74,11 +74,11 @@ struct Show: ParsableCommand {
     }
   }
 
-  /// Of each origin the events, which may be many: what an event has seen of a record ends at one event of an origin, and
-  /// what has seen it begins at another, so that all events of the record that lie between two of them are among them.
-  private static func byOrigin(_ dots: [Dot]) -> [[Dot]] {
+  /// The events grouped by origin, because there may be many. Their ranges per origin are
+  /// contiguous within the history of the record.
+  private static func byOrigin(_ dots: [EventID]) -> [[EventID]] {
     var places: [Origin: Int] = [:]
-    var groups: [[Dot]] = []
+    var groups: [[EventID]] = []
     for dot in dots {
       if let place = places[dot.origin] {
         groups[place].append(dot)
@@ -105,7 +105,7 @@ struct Show: ParsableCommand {
   private func json(_ noted: NotedEvent, _ account: EventAccount?, _ description: EventDescription) -> JSON {
     let event = description.json(noted.stored, noted.note)
     guard let account, case .object(let members) = event else { return event }
-    func names(_ dots: [Dot]) -> JSON { .array(dots.map { .string(description.name($0)) }) }
+    func names(_ dots: [EventID]) -> JSON { .array(dots.map { .string(description.name($0)) }) }
     return .object(
       members + [
         ("changes", .array(account.changes.map(\.json))), ("parents", names(account.parents)),
@@ -116,8 +116,8 @@ struct Show: ParsableCommand {
 }
 
 extension Node {
-  /// The event that a person names, and the partition in which the name counts. That of a position or a digest needs
-  /// none, so the event must be of the one that is named.
+  /// The event that a user names, and the partition in which the name is valid. A position or a
+  /// digest needs no partition; the event must be in a given one.
   func event(named text: String, in partition: String?) throws -> NotedEvent {
     let noted = try event(named: text, partition: partition, takesPartition: true)
     if let partition, try !scope([partition]).contains(noted.event.partition) {

@@ -1,7 +1,7 @@
 import StemmaEvents
 import StemmaNode
 
-/// For each model how many records, or events, were created, changed and deleted, with bars.
+/// The number of created, changed and deleted records, or of events, for each model, with bars.
 struct ModelCounts {
   struct Counts {
     var created = 0
@@ -12,7 +12,7 @@ struct ModelCounts {
 
   private var models: [String: Counts] = [:]
 
-  /// The longest bar.
+  /// The length of the longest bar.
   private static let width = 40
 
   mutating func add(_ operation: Operation, _ model: String) {
@@ -69,7 +69,7 @@ struct ModelCounts {
   }
 }
 
-/// What one commit did, as `log --stat` shows it.
+/// The effect of one commit, as in `log --stat`.
 struct CommitStatistics {
   let commit: CommitID
   let note: CommitNote

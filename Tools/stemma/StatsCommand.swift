@@ -21,7 +21,7 @@ struct Stats: ParsableCommand {
   enum Period: String, ExpressibleByArgument, CaseIterable {
     case day, month, year
 
-    /// How many characters of a date tell it.
+    /// The length of the date's prefix.
     fileprivate var length: Int {
       switch self {
       case .day: 10
@@ -110,7 +110,7 @@ struct Stats: ParsableCommand {
     }
   }
 
-  /// A table whose rows end in bars; nothing where there are no rows.
+  /// A table whose rows end in bars. Omitted without rows.
   private func section<Row>(
     _ title: String, _ header: [String], _ rows: [Row], _ row: (Row) -> (cells: [String], weight: UInt64)
   ) {
@@ -123,7 +123,7 @@ struct Stats: ParsableCommand {
     table.write(indent: "  ")
   }
 
-  /// Days, or months, or years: what was asked for, else whichever are few enough for one screen.
+  /// Days, months or years: the requested unit, or the first that fits on a screen.
   private func periods(_ days: [LogStatistics.Day]) -> (unit: Period, [LogStatistics.Day]) {
     if let per { return (per, Self.gathered(days, per.length)) }
     for unit in [Period.day, .month] {
@@ -133,7 +133,7 @@ struct Stats: ParsableCommand {
     return (.year, Self.gathered(days, Period.year.length))
   }
 
-  /// Days whose dates begin alike, as one.
+  /// Merges days with a common date prefix.
   private static func gathered(_ days: [LogStatistics.Day], _ length: Int) -> [LogStatistics.Day] {
     var periods: [LogStatistics.Day] = []
     for day in days {
@@ -151,7 +151,7 @@ struct Stats: ParsableCommand {
   }
 }
 
-/// Small bars of blocks, an eighth of a character fine.
+/// Small bars in steps of an eighth of a character.
 enum Bar {
   private static let width = 20
   private static let eighths = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"]
@@ -164,7 +164,7 @@ enum Bar {
 }
 
 extension LogStatistics.Field {
-  /// Whether a conflict of it is one of other fields, too: of a whole record, or of a reference.
+  /// Whether the merge policy groups the field with others: a whole record, or a reference.
   fileprivate func isWrittenWithOthers(_ schema: Schema) -> Bool {
     guard let field, let model = schema.model(named: model), let declared = model.field(named: field) else {
       return false

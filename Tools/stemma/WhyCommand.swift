@@ -25,11 +25,11 @@ struct Why: ParsableCommand {
     guard rest.count < 2 else { throw Failure("`\(rest[1])` is more than a field", .usage) }
     var decisions = try node.decisions(about: life)
     let open = try node.conflicts(of: life.key, in: life.model)
-    // What is no matter of one field: the whole record, and what is between it and others.
+    // Conflicts beyond one field: of the whole record, or between it and others.
     var conflicts = open.filter { $0.isOfWholeRecord || $0.kind == .cardinality || $0.kind == .dangling }
     if let name = rest.first {
       let subject = try Subject(name, life.model, conflicts)
-      // Of a record that is not there, its absence is all there is to explain.
+      // For an absent record, only its absence is explained.
       let isAbsent = decisions.count == 1
       decisions.removeAll { !isAbsent && !($0.field.map(subject.fields.contains) ?? subject.isExistence) }
       let isOfField = decisions.contains { $0.isConflict && $0.field != nil }
@@ -41,14 +41,14 @@ struct Why: ParsableCommand {
           "\(name) is stored in the records that refer to this one, and there is no conflict about it.")
       }
     } else if !format.isJSON, decisions.count > 1, let first = decisions.first, !first.isConflict {
-      // That a record exists whose fields are explained goes without saying.
+      // The existence of a record with explained fields is obvious.
       decisions.removeFirst()
     }
     if format.isJSON {
       Output.line(RecordJSON.decisions(decisions, conflicts, life, node))
     } else {
       if rest.isEmpty, conflicts.contains(where: \.isOfWholeRecord) {
-        // Its fields are no matters of their own, but for times, which merge.
+        // The fields have no separate decisions, except timestamps, which merge.
         decisions.removeAll { $0.field != nil && $0.candidates.count > 1 && !$0.rule.mergesTimes }
       } else {
         conflicts.removeAll(where: \.isOfWholeRecord)
@@ -59,7 +59,7 @@ struct Why: ParsableCommand {
     if let missing = life.missing { throw NodeError.missing(missing) }
   }
 
-  /// What a word behind the key means.
+  /// The subject of the word after the key.
   private struct Subject {
     var fields: Set<String> = []
     var relationships: Set<String> = []

@@ -3,13 +3,13 @@ import StemmaEvents
 import StemmaNode
 import StemmaSchema
 
-/// What the one-record commands share: a node, a note, and how the outcome is shown.
+/// Options of the commands that write one record: a node, a message, and the output format.
 struct WriteOptions: ParsableArguments {
   @OptionGroup var node: NodeOptions
   @OptionGroup var note: NoteOptions
   @OptionGroup var format: FormatOptions
 
-  /// Makes one change in a commit of its own and reports it.
+  /// Makes one change in a separate commit and reports it.
   func perform(_ mutation: Mutation, on node: Node, ifRevision: String? = nil, announcing verb: String) throws
   {
     let told = node.notices.count
@@ -18,7 +18,7 @@ struct WriteOptions: ParsableArguments {
     }
     for notice in node.notices.dropFirst(told) { Output.warning(notice) }
     guard let model = node.schema.model(named: mutation.model) else { return }
-    // The commit stands, whatever can still be read.
+    // The commit is durable, even if a later read fails.
     do throws(NodeError) {
       for event in events { try warnOfDangling(event, isNamed: event.key == outcome.key, node) }
     } catch { Output.warning(Explanation(error).message) }
@@ -31,8 +31,8 @@ struct WriteOptions: ParsableArguments {
           ("revision", revision),
         ]))
     } else if mutation.operation == .create {
-      // Nothing but the value, so that `id=$(stemma create …)` holds what the next command takes. What a person reads on a
-      // terminal is what can be typed there, and never obeyed by it.
+      // Prints only the value, so that `id=$(stemma create …)` holds an argument for the next
+      // command. A terminal gets the quoted form, which contains no control sequences.
       let parts = outcome.key.parts
       let isBare = parts.count == 1 && !Output.isTerminal
       Output.line(isBare ? parts[0].text : KeyWords.text(outcome.key, of: model))
@@ -45,8 +45,8 @@ struct WriteOptions: ParsableArguments {
 }
 
 extension WriteOptions {
-  /// Says which of the references that an event wrote lead to no record that is here. They may be on their way, so that
-  /// is no error. `isNamed`: whether the command names the event's record, and not the other side of a relationship.
+  /// Warns about written references to missing records. That is not an error, because the records
+  /// may arrive later. `isNamed`: whether the command names the event's record, not the other side.
   private func warnOfDangling(_ event: Event, isNamed: Bool, _ node: Node) throws(NodeError) {
     guard let model = node.schema.models.first(where: { $0.storedName == event.model }) else { return }
     var filter = ConflictFilter(model: model)
@@ -59,7 +59,8 @@ extension WriteOptions {
       dangling.append((conflict, name, target))
     }
     guard !dangling.isEmpty else { return }
-    // All fields of an event may be there because of one. What cannot be told of it counts as changed.
+    // One changed field may cause the event to write others. If the changes are unknown, all fields
+    // count as changed.
     let changes = try EventAccounts(of: [event], in: node).changes(of: event)
     let changed = changes.map { Set($0.map(\.field)) } ?? Set(model.fields.map(\.name))
     for (conflict, name, target) in dangling
@@ -73,8 +74,8 @@ extension WriteOptions {
 }
 
 extension Model {
-  /// Whether one of these fields belongs to the reference of this name, which the other model may give it. A reference
-  /// that is a part of the key only is written by a create.
+  /// Whether one of these fields belongs to the reference of this name, which the other model may
+  /// define. A create also writes references that are only part of the key.
   fileprivate func hasReference(_ name: String, of fields: Set<String>) -> Bool {
     references.contains { reference in
       reference.relationship ?? name == name && !fields.isDisjoint(with: reference.fields)
@@ -254,7 +255,7 @@ private func linkWords(
   guard var name = rest.first else {
     throw Failure("which relationship? write its name after the key", .usage)
   }
-  // As `create` and `update` take it: RELATIONSHIP=TARGET.
+  // RELATIONSHIP=TARGET, as in `create` and `update`.
   if let equals = name.firstIndex(of: "="), reader.model.relationship(named: String(name[..<equals])) != nil {
     rest.replaceSubrange(
       rest.startIndex...rest.startIndex,

@@ -1,11 +1,10 @@
 import StemmaEvents
 import StemmaNode
-import Synchronization
 
-/// What copies of one value that was read share: what was read.
+/// The state of a record as it was read, shared by all copies of the value.
 struct LoadedRecord: Sendable {
   private let group: LoadedRecords
-  /// The only entry of the context that was read; with the sequence 0, the group has the context.
+  /// The only entry of the causal context that was read. With sequence 0, `group` has the context.
   private let entry: Context.Entry
   private let place: Int32
 
@@ -16,18 +15,18 @@ struct LoadedRecord: Sendable {
   }
 
   var store: Store { group.store }
-  /// Whether it was read in the tables of an earlier time: it belongs to no store then.
+  /// Whether it was read from past tables: then it belongs to no store.
   var isPast: Bool { group.isPast }
 
   /// Traps if it contradicts itself. For tests.
   func checkInvariants() {
     precondition((0..<LoadedRecords.limit).contains(place), "a row has a place")
     precondition(
-      entry.sequence > .zero || group.context(at: place) != nil, "what the row has seen stands here or there")
+      entry.sequence > .zero || group.context(at: place) != nil, "the row has a causal context")
     group.checkInvariants()
   }
 
-  /// Whether it was read in a commit that is not made, behind the first of its events.
+  /// Whether it was read inside a commit that failed, after the commit's first event.
   var isTakenBack: Bool { group.commit?.isTakenBack ?? false }
 
   var view: RecordView { RecordView(read: group.context(at: place) ?? Context(trusted: [entry])) }
@@ -55,18 +54,18 @@ struct RecordsReadAlong: Sendable {
   let key: [Value]
 }
 
-/// The memory of a few rows that were read together, by their places.
+/// The state of a few rows that were read together, by their places.
 ///
 /// An object for each row would cost as much as reading the row does.
 final class LoadedRecords: Sendable {
   let store: Store
-  /// The commit that had events already when the rows were read in it. Nil: what they show is durable.
+  /// The commit inside which the rows were read, after its first event. Nil: they are durable.
   let commit: RecordedSettings?
-  /// Whether the rows were read in the tables of an earlier time.
+  /// Whether the rows were read from past tables.
   let isPast: Bool
   private let state = Mutex(State())
 
-  /// How many rows share an object. A kept row keeps the memory of the others.
+  /// How many rows share an object. A row in use keeps the state of all of them in memory.
   static let limit: Int32 = 64
 
   private struct State: Sendable {
@@ -81,7 +80,7 @@ final class LoadedRecords: Sendable {
     self.isPast = isPast
   }
 
-  /// Traps if something is remembered of a row that is not there. For tests, on any thread.
+  /// Traps if state is kept for a row outside the limit. For tests, on any thread.
   func checkInvariants() {
     state.withLock { state in
       let places = Array(state.contexts.keys) + state.related.keys

@@ -1,4 +1,4 @@
-/// What stands for a key part that a draft leaves out, of those types that the node mints.
+/// The placeholder in a draft for an omitted key part, for the types that the node mints.
 public enum MintedPart {
   /// None yet.
   public static func absent() -> UUID? { nil }

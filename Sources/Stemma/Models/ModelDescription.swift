@@ -1,27 +1,27 @@
 import StemmaEvents
 import StemmaSchema
 
-/// What a Swift type says of its model. One value per type, made when it is first asked for.
+/// The description of a model that a Swift type declares. One per type, created on first use.
 public final class ModelDescription: Sendable {
   /// A stored column.
   public struct Column: Sendable {
     package let name: String
-    /// What the property is called.
+    /// The property's name.
     package let property: String
     package let type: ColumnType
     /// As SDL spells it.
     package let defaultValue: String?
-    /// What a row shows that is older than the column and has null there; nil if that is null.
+    /// The value shown for null in rows older than the column; nil: null is shown.
     let valueOfOlderRows: Value?
-    /// How the property's type spells a value that is stored: a date in another zone, say, becomes UTC. Nil for one
-    /// that it cannot read.
+    /// Rewrites a stored value as the property's type does: a date in another zone becomes UTC. Nil
+    /// for a value that the type cannot read.
     package let canonical: @Sendable (Datum) -> Datum?
 
     /// - Parameters:
     ///   - name: the column's name in the table and the schema.
     ///   - type: how values are stored, the property's own type or the representation of it.
     ///   - property: nil: the column's name.
-    ///   - defaultValue: the schema's default. Records that are older than the column are read with it.
+    ///   - defaultValue: the schema's default. Records older than the column are read with it.
     public init<Content: ColumnValue>(
       _ name: String, _ type: Content.Type, property: String? = nil, defaultValue: Content? = nil
     ) {
@@ -42,7 +42,7 @@ public final class ModelDescription: Sendable {
     }
   }
 
-  /// An index on columns, which are named by their properties.
+  /// An index on columns, identified by their properties.
   public struct Index: Sendable {
     package let fields: [String]
     package let name: String?
@@ -60,18 +60,18 @@ public final class ModelDescription: Sendable {
   public struct Relationship: Sendable {
     package var name: String
     package var kind: StemmaSchema.Relationship.Kind
-    /// The properties that make up the reference, of the model that has it.
+    /// The properties that make up the reference, in the model that stores it.
     private var properties: [String]
     package var isRequired: Bool
     package var deleteRule = DeleteRule.standard
-    /// The model on the other side. Asked late: two models name each other.
+    /// The model on the other side. A closure, because two models can refer to each other.
     package var target: @Sendable () -> any Table.Type
     /// The model between the two sides of a many-to-many relationship.
     package var join: (@Sendable () -> any Table.Type)?
-    /// Its relationship to this side, where it is named.
+    /// The join model's relationship to this side, if it is named.
     package var joinRelationship: String?
 
-    /// The columns that make up the reference: of the model that declares a `belongsTo`, of the target of the others.
+    /// The reference's columns: of the declaring model for a `belongsTo`, else of the target.
     package fileprivate(set) var fields: [String] {
       get { kind == .belongsTo ? properties : target().description.columnNames(of: properties) }
       set { properties = newValue }
@@ -90,15 +90,15 @@ public final class ModelDescription: Sendable {
       self.target = target
     }
 
-    /// A reference to one record, which this model stores in the properties `fields`, one for each part of the target's
-    /// key, in its order. One that is required is never null: it can be made to lead to another record, but not to none.
+    /// A reference to one record, stored in the properties `fields`: one for each part of the
+    /// target's key, in order. A required one is never null: it can be changed, but not cleared.
     public static func belongsTo<Target: Table>(
       _ name: String, _ target: Target.Type, fields: [String], isRequired: Bool
     ) -> Relationship {
       Relationship(name, .belongsTo, fields, isRequired: isRequired) { Target.self }
     }
 
-    /// The records whose properties `fields` hold a reference to this one, a property for each part of this model's key.
+    /// The records whose `fields` refer to this one: a property for each part of this model's key.
     public static func hasMany<Target: Table>(
       _ name: String, _ target: Target.Type, fields: [String], onDelete rule: DeleteRule = .standard
     ) -> Relationship {
@@ -112,8 +112,8 @@ public final class ModelDescription: Sendable {
       Relationship(name, .hasOne, fields, rule) { Target.self }
     }
 
-    /// Records on the far side of a join model, which belongs to both sides; any number on each. `relationship` is the
-    /// join model's one to this side; nil: the first that leads to this model.
+    /// Records on the far side of a join model, which belongs to both sides, any number on each.
+    /// The join model's `relationship` leads to this side; nil: its first that leads to this model.
     public static func manyToMany<Target: Table, Join: Table>(
       _ name: String, _ target: Target.Type, through join: Join.Type, by relationship: String? = nil
     ) -> Relationship {
@@ -133,10 +133,10 @@ public final class ModelDescription: Sendable {
   package let indexes: [Index]
   package let policy: ConflictPolicy
   package let deletes: DeletePolicy
-  /// The key parts that make up the partition, where the rule of schemas is not wanted.
+  /// The key parts that make up the partition; nil: the schema's default rule applies.
   package let partition: [String]?
 
-  /// All columns and `_state`, as a statement selects them for a reader that begins at its first column.
+  /// All columns and `_state`, as selected for a reader that begins at the first column.
   package let selectedColumns: String
   /// The columns of the key, as statements name them.
   package let keyColumns: [String]
@@ -149,9 +149,9 @@ public final class ModelDescription: Sendable {
   ///   - table: the table's name; nil: the model's in lower camel case and plural.
   ///   - policy: how concurrent writes of fields merge.
   ///   - deletes: what a deletion beside other changes shows.
-  ///   - partition: the properties of the key that name the partition; `[]`: one partition of all records;
+  ///   - partition: the key properties that name the partition; `[]`: one partition of all records;
   ///     nil: the first part of a key of several, unless it is an `id`.
-  ///   - indexes: those of the table, beside its primary key.
+  ///   - indexes: the table's indexes, without the primary key.
   ///   - key: the columns of the primary key, in its order.
   ///   - columns: the others.
   ///   - relationships: to and from other models.
@@ -199,7 +199,7 @@ extension ModelDescription {
   /// The model in the canonical form of schemas, which checks it like any other.
   package var sdl: String { lines.map { "\($0.text)\n" }.joined() }
 
-  /// A line of it, and what it is about: the model, or one of its properties.
+  /// A line of the SDL, and its subject: the model, or one of its properties.
   struct Line {
     var text: String
     var subject: String
@@ -210,7 +210,7 @@ extension ModelDescription {
     for (index, column) in columns.enumerated() {
       lines.append(Line(text: line(of: column, at: index), subject: "\(name).\(column.property)"))
     }
-    // What leads through a join model is known by the relationships of that model.
+    // A many-to-many relationship follows from the join model's relationships.
     for relationship in relationships where relationship.kind != .manyToMany {
       lines.append(Line(text: Self.line(of: relationship), subject: "\(name).\(relationship.name)"))
     }

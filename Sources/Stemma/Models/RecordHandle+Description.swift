@@ -1,4 +1,4 @@
-// A record that is printed shows its own values; of where it comes from, one word is enough.
+// The debug output of a record shows its own values, and one word about its origin.
 
 extension RecordHandle: CustomStringConvertible {
   /// `from a store`, or `new` for a value that no store made.

@@ -1,16 +1,17 @@
 import StemmaEvents
 import StemmaNode
 
-/// Ties a value to the store that it was read from, and remembers which of the record's events it has seen.
-/// All handles are equal and hash alike: where a value comes from is no part of it.
+/// Ties a value to its store, and holds which of the record's events the value has seen. All
+/// handles are equal and hash alike, as a handle is no part of the record.
 ///
-/// Each copy of a value has its own: what is set in one, or recorded from one, is unknown to the others.
+/// Each copy of a value has its own: what is set in one, or recorded from one, is unknown to the
+/// others.
 public struct RecordHandle: Sendable, Hashable {
   let loaded: LoadedRecord?
-  /// The columns that were set since the value was read, in no order.
+  /// The columns that were set since the value was read, in no particular order.
   private var settings: [Setting] = []
 
-  /// The record as it was read. Nil for one from the tables of an earlier time, which can be neither changed nor
+  /// The record as it was read. Nil if it was read from past tables: it can be neither changed nor
   /// asked for its relationships.
   private var current: LoadedRecord? { loaded.flatMap { $0.isPast ? nil : $0 } }
 
@@ -20,12 +21,12 @@ public struct RecordHandle: Sendable, Hashable {
   @inline(__always)
   init(_ loaded: LoadedRecord) { self.loaded = loaded }
 
-  /// Notes that a column was set, counted without the key, which held `old` before.
+  /// Records that a column, counted without the key, was set. It held `old` before.
   public mutating func noteSet<Content: ColumnValue>(_ column: Int, from old: Content) {
     if current != nil { note(column, old.datum.value) }
   }
 
-  /// Notes that a column was set which is stored as a representation of the property.
+  /// Records that a column was set whose stored form is a representation of the property.
   public mutating func noteSet<Representation: ColumnRepresentation>(
     _ column: Int, from old: Representation.Represented, as type: Representation.Type
   ) {
@@ -40,36 +41,36 @@ public struct RecordHandle: Sendable, Hashable {
     }
   }
 
-  /// The columns that differ from what was read or recorded from this value, given what it holds now.
+  /// The columns whose `values` differ from what was read or recorded from this value.
   ///
-  /// Counted without the key, in their order. Nil for a value that no store made: all may differ.
+  /// In order, counted without the key. Nil for a value that no store made: any column may differ.
   func unrecorded(_ values: [Value]) -> [Setting.Difference]? {
     guard current != nil else { return nil }
     return settings.compactMap { $0.difference(of: values[$0.column]) }.sorted { $0.column < $1.column }
   }
 
-  /// The state of the record that this value has seen: the one that was read, or a later one that was recorded from
-  /// it. Nil for a value that no store made.
+  /// The state of the record that this value has seen: as it was read, or as recorded from it
+  /// later. Nil for a value that no store made.
   var view: RecordView? {
     guard let loaded = current else { return nil }
     let recorded = settings.flatMap(\.marks).compactMap { mark in mark.view.map { (mark.number, $0) } }
     return recorded.max { $0.0 < $1.0 }?.1 ?? loaded.view
   }
 
-  /// Refuses a value that shows changes which nobody has made: it has seen events that are none, and theirs may be
-  /// others' by now.
+  /// Refuses a value that was read inside a commit that failed. It has seen event ids that were
+  /// never written and may since belong to other events.
   ///
   /// - Throws: `notCommitted`.
   func check(_ model: String) throws(StoreError) {
     if loaded?.isTakenBack ?? false { throw .notCommitted(model: model) }
   }
 
-  /// The marks of columns that are being recorded.
+  /// The marks of the columns that are being recorded.
   func marks(of columns: [Int]) -> [SettingMark] {
     settings.filter { columns.contains($0.column) }.map(\.last)
   }
 
-  /// The last setting of all; nil if there is none.
+  /// The newest setting of all columns; nil if there is none.
   var newestMark: SettingMark? { settings.map(\.last).max { $0.number < $1.number } }
 
   /// Traps if it contradicts itself. For tests.
@@ -91,8 +92,8 @@ public struct RecordHandle: Sendable, Hashable {
   }
 }
 
-/// Where a value comes from is no part of its encoded form: these take the place of the calls that the compiler
-/// makes for the hidden property, and leave nothing behind.
+/// The encoded form has no trace of a value's store. These methods replace the compiler's calls for
+/// the hidden property.
 extension RecordHandle: Codable {
   /// Reads nothing: a decoded value belongs to no store.
   public init(from decoder: any Decoder) throws { self.init() }

@@ -1,5 +1,5 @@
-/// What `@Table` makes of a declaration that it refuses, beside saying why: the compiler then knows it for a model, and has
-/// no further errors for those that refer to it. No program that compiles has one.
+/// A declaration that `@Table` rejects. The conformance makes it a model for the compiler, which
+/// then reports no further errors at its uses. No program that compiles has one.
 public protocol RefusedTable: Table {}
 
 /// The columns and relationships of a refused declaration: none.

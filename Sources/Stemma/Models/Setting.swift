@@ -1,11 +1,11 @@
 import StemmaEvents
 import StemmaNode
-import Synchronization
+import struct Synchronization.Atomic
 
-/// That a property of a value was set, and whether that was recorded.
+/// A setting of a property, and whether a commit has recorded it.
 ///
-/// Copies share the marks of what was set before they were made. So a value knows what was recorded from another copy of
-/// itself as far as it holds the same settings, and nothing of what was set in the other one alone.
+/// A copy shares the marks of all earlier settings with its original. A commit of one therefore
+/// counts for both, as far as they share settings.
 final class SettingMark: Sendable {
   private struct State {
     /// In a commit that is being made, or in one that is durable.
@@ -25,7 +25,7 @@ final class SettingMark: Sendable {
   var isRecorded: Bool { state.withLock { $0.isRecorded } }
   var isDurable: Bool { state.withLock { $0.isDurable } }
 
-  /// What a value that has this setting has seen of its record since; nil if another mark says it.
+  /// The state of the record that a value with this setting has seen; nil: another mark has it.
   var view: RecordView? { state.withLock { $0.view } }
 
   /// Traps if it contradicts itself. For tests, on any thread.
@@ -35,7 +35,7 @@ final class SettingMark: Sendable {
 
   func record() { state.withLock { $0.isRecorded = true } }
 
-  /// Gives the view that it had before.
+  /// Returns the previous view.
   func see(_ view: RecordView?) -> RecordView? {
     state.withLock { state in
       defer { state.view = view }
@@ -52,17 +52,17 @@ final class SettingMark: Sendable {
 struct Setting: Sendable {
   /// Counted without the key.
   let column: Int
-  /// The oldest first, never none: as far back as to what was recorded last.
+  /// The oldest first, never empty. They reach back to the last durable setting.
   private var steps: [Step]
 
   private struct Step {
     var mark: SettingMark
-    /// What the column held before; nil if that is not known any more.
+    /// The column's previous value; nil if it was forgotten.
     var before: Value?
   }
 
-  /// How many settings are remembered that were not recorded. A copy that was made between any two of them can still record
-  /// each; of those that are forgotten, that is not noticed here.
+  /// The limit of remembered settings that are not recorded. Another copy can record a forgotten
+  /// one too, but this copy does not notice that.
   private static let limit = 4096
 
   init(column: Int, _ old: Value) {
@@ -74,13 +74,13 @@ struct Setting: Sendable {
   var marks: [SettingMark] { steps.map(\.mark) }
 
   mutating func note(_ old: Value) {
-    // One that no copy has can be recorded from this value only, and then as it is now.
+    // No other copy has this setting, so only this value can record it, with its current content.
     if isKnownUniquelyReferenced(&steps[steps.count - 1].mark), !last.isRecorded { return }
     steps.append(Step(mark: SettingMark(), before: old))
     forget()
   }
 
-  /// Leaves out what is older than what was recorded last, but for the mark that says what the value has seen.
+  /// Drops settings older than the last durable one, except the newest of them that has a view.
   private mutating func forget() {
     var first = steps.lastIndex { $0.mark.isDurable } ?? 0
     if steps.count - first > Self.limit {
@@ -109,39 +109,39 @@ struct Setting: Sendable {
     return Difference(column: column, isFromRecorded: recorded != nil || steps[first].before == nil)
   }
 
-  /// That a column differs from what it was.
+  /// A column that differs from its earlier value.
   struct Difference {
     var column: Int
-    /// From what was recorded from the value since it was read, which may have been what it is now.
+    /// Whether the earlier value is one recorded since the read, or unknown.
     var isFromRecorded: Bool
   }
 }
 
-/// Settings that a commit has recorded, to be taken back if it is not made.
+/// Settings that a commit has recorded, to be reverted if it fails.
 ///
-/// Values that were read in the commit behind its first event know it: what they show may be what was never written.
+/// A value read after the commit's first event refers to them: it may show uncommitted data.
 final class RecordedSettings: Sendable {
   private struct Change {
     var recorded: [SettingMark]
     var newest: SettingMark
-    /// What `newest` said before.
+    /// The previous view of `newest`.
     var view: RecordView?
   }
 
   private let changes = Mutex<[Change]>([])
   private let hasFailed = Atomic<Bool>(false)
 
-  /// Whether the commit is not made.
+  /// Whether the commit failed.
   var isTakenBack: Bool { hasFailed.load(ordering: .acquiring) }
 
-  /// `newest`: of all settings of the value, as whoever has that one has all of them. It tells what the value has seen.
+  /// `newest`: the latest setting of the value; its holder has all settings. It carries the view.
   func note(_ recorded: [SettingMark], newest: SettingMark, _ view: RecordView) {
     for mark in recorded { mark.record() }
     let change = Change(recorded: recorded, newest: newest, view: newest.see(view))
     changes.withLock { $0.append(change) }
   }
 
-  /// Traps if something is still to be taken back of a commit that was. For tests, on any thread.
+  /// Traps if a failed commit has anything left to revert. For tests, on any thread.
   func checkInvariants() {
     changes.withLock { precondition(!isTakenBack || $0.isEmpty, "what is taken back is so as a whole") }
   }
@@ -151,7 +151,7 @@ final class RecordedSettings: Sendable {
     for change in take() { change.recorded.forEach { $0.confirm() } }
   }
 
-  /// The commit is not made. On the thread that writes, before anybody else writes there.
+  /// The commit failed. Called on the writer's thread, before the next write there.
   func takeBack() {
     hasFailed.store(true, ordering: .releasing)
     for change in take().reversed() {

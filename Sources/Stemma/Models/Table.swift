@@ -11,16 +11,16 @@ public protocol Table: Sendable {
 
   /// The model's name in the schema: that of the type, or what `@Table(model:)` says.
   static var modelName: String { get }
-  /// What the schema is made of. Always the same for a type.
+  /// The declaration from which the schema is built. Always the same for a type.
   static var description: ModelDescription { get }
-  /// What the closures of statements get.
+  /// The argument of the closures of statements.
   static var columns: Columns { get }
-  /// What the closures of `including` get.
+  /// The argument of the closures of `including`.
   static var relationships: Relationships { get }
 
-  /// The key; it fixes the record's partition for ever.
+  /// The key; it fixes the record's partition permanently.
   var primaryKey: PrimaryKey { get }
-  /// Where this value comes from. Not for programs to touch; it is not a part of the record.
+  /// The value's tie to its store. Programs do not use it; it is not a part of the record.
   var _record: RecordHandle { get set }
 
   /// Reads a record from the columns of its description, in their order, with `_state` behind them.
@@ -33,12 +33,11 @@ public protocol Table: Sendable {
 
 /// A record that is yet to be inserted. A key part that can be minted may be absent.
 public protocol TableDraft: Sendable {
-  /// What the draft becomes.
+  /// The type of the record that the draft creates.
   associatedtype Row: Table
   /// A draft with a row's key and values.
   init(_ row: Row)
-  /// Gives the values of all columns, in the order of the description; nil for a key part that is to be
-  /// minted.
+  /// Gives the values of all columns, in the order of the description; nil for a key part to mint.
   func write(to record: inout RecordWriter)
 }
 

@@ -2,7 +2,7 @@
 public enum DeleteRule: Sendable, Hashable {
   /// Records whose reference is required are deleted, others are unlinked, in the same commit.
   case standard
-  /// As long as there are any, deleting it is refused.
+  /// The deletion is refused while there are any.
   case restrict
   /// All of them are deleted, in the same commit.
   case cascade

@@ -2,9 +2,9 @@ import StemmaEvents
 import StemmaTables
 
 extension ReadConnection {
-  /// Reads the records of a way of relationships along with `rows`, which are of one type: one query for each step of the
-  /// way, whatever the number of rows. A step that was read before is not read again, so that several ways can share their
-  /// beginning; cycles of references end where the way ends.
+  /// Reads the related records on a path for `rows`, all of one type: one query for each step. A
+  /// step that was read before is not read again, so that paths can share a beginning. References
+  /// in a cycle are followed only as far as the path goes.
   func include(
     _ path: ArraySlice<String>, in rows: [any Table], _ store: Store, isPast: Bool = false
   ) throws {
@@ -66,7 +66,7 @@ extension ReadConnection {
       }
     case .joined(let join, let near, let far):
       let matches = zip(far, description.keyColumns).map { "\(Route.column(join.tableName, $0)) = \($1)" }
-      // DISTINCT: a join model with a key of its own can have two rows for one pair.
+      // DISTINCT: a join model with its own key can have two rows for one pair.
       let sql =
         "SELECT DISTINCT \(Route.list(join.tableName, near)), \(description.selectedColumns) "
         + "FROM \(StatementText.quoted(join.tableName)) JOIN \(StatementText.quoted(description.tableName)) "
@@ -83,7 +83,7 @@ extension ReadConnection {
     return found
   }
 
-  /// Of several children of one parent, the one that a `hasOne` shows.
+  /// The child that a `hasOne` shows, of several children of one parent.
   private func shown(
     of rows: [any Table], _ fields: [String], _ key: [Value], _ store: Store
   ) throws -> [any Table] {
@@ -113,7 +113,6 @@ extension Table {
   /// The parts of the primary key as columns hold them.
   var keyValues: [Value] { primaryKey.keyValues }
 
-  /// The values of some columns.
   func values(of fields: [String]) -> [Value] {
     var record = RecordWriter()
     write(to: &record)

@@ -1,11 +1,11 @@
 import StemmaEvents
 import StemmaNode
 
-/// What the accessors that the macros write call. They read what is there now; what was read along with a record is for
-/// `loaded` alone, so that an accessor never shows what was true once.
+/// Entry points of the macros' accessors. They read the current state. Only `loaded` returns
+/// records that were read along, so an accessor never shows stale data.
 extension RecordHandle {
-  /// The record that a reference of `owner` leads to; nil if the reference is null, or nothing is there. `fields` gives the
-  /// reference fields.
+  /// The record that a reference of `owner` leads to; nil if it is null or leads nowhere. `fields`
+  /// returns the reference fields.
   public func parent<Owner: Table, Target: Table>(
     _ type: Target.Type, _ name: String, of owner: Owner,
     _ fields: (ReferenceFields<Owner>) -> Target.PrimaryKey.OptionalParts
@@ -15,7 +15,7 @@ extension RecordHandle {
     return try await store.get(type, byIdentifier: key)
   }
 
-  /// What a required reference of `owner` leads to.
+  /// Unwraps the target of a required reference of `owner`.
   ///
   /// - Throws: `dangling` if nothing is there.
   public func required<Owner: Table, Target>(
@@ -25,7 +25,7 @@ extension RecordHandle {
     throw try dangling(name, of: owner)
   }
 
-  /// That a reference of `owner` leads to nothing.
+  /// The error for a reference of `owner` that leads nowhere.
   func dangling<Owner: Table>(_ name: String, of owner: Owner) throws(StoreError) -> StoreError {
     let relationship = try Owner.description.route(name).relationship
     let key = owner.values(of: relationship.fields).compactMap { KeyPart($0) }
@@ -36,8 +36,8 @@ extension RecordHandle {
       target: "\(target.name) \(KeyWords.text(Key(key), of: target))")
   }
 
-  /// The record whose reference leads to `owner`. Nobody calls `reference`, which gives the reference fields of that
-  /// record: it is there for the compiler to check that they are what the owner's key consists of.
+  /// The record whose reference leads to `owner`. `reference` is never called: it lets the compiler
+  /// check that the reference fields match the owner's key.
   public func child<Owner: Table, Target: Table>(
     _ type: Target.Type, _ name: String, of owner: Owner,
     _ reference: (ReferenceFields<Target>) -> Owner.PrimaryKey.OptionalParts

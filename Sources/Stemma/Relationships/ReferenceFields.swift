@@ -1,5 +1,5 @@
-// What the macros write about reference fields goes through the types below, so that the compiler has our words for fields that
-// do not fit, once, where the relationship stands. What else is written for such a relationship has no error of its own.
+// The macros' expansions use the types below for reference fields. Fields that do not match then
+// cause one error, in this library's words, at the relationship's declaration.
 
 /// The properties of a model, as the expansion of a relationship names its reference fields.
 @dynamicMemberLookup
@@ -11,7 +11,7 @@ public struct ReferenceFields<Row> {
   /// A property's value.
   public subscript<Value>(dynamicMember property: KeyPath<Row, Value>) -> Value { _row[keyPath: property] }
 
-  /// Refuses a name that is none of a property.
+  /// Refuses a name that no visible property has.
   @available(
     *, unavailable,
     message:
@@ -21,7 +21,7 @@ public struct ReferenceFields<Row> {
   public subscript<Value>(dynamicMember name: String) -> Value { preconditionFailure("cannot be called") }
 }
 
-/// The reference fields of a relationship that is refused, whatever they are called.
+/// The reference fields of a relationship that is refused, whatever their names.
 @dynamicMemberLookup
 public struct RefusedFields {
   /// One of them.
@@ -29,7 +29,7 @@ public struct RefusedFields {
   public subscript(dynamicMember name: String) -> RefusedFields { preconditionFailure("cannot be called") }
 }
 
-/// What setters and drafts take for reference fields from the record that these shall lead to.
+/// The reference fields' values in setters and drafts, from the record to refer to.
 public enum ReferenceParts {
   /// The parts of its key.
   public static func of<Target: Table>(_ target: Target) -> Target.PrimaryKey.Parts {
@@ -47,7 +47,7 @@ public enum ReferenceParts {
     return (repeat Optional(each parts))
   }
 
-  /// Of a relationship that is refused where it stands.
+  /// For a relationship whose declaration is refused already.
   @_disfavoredOverload
   public static func of<Target, Parts>(_ target: Target) -> Parts { preconditionFailure("cannot be called") }
 }

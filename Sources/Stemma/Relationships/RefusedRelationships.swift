@@ -1,12 +1,12 @@
-// Chosen by the compiler where what `RecordHandle` and `Related` have for the macros does not fit: fields that are not what
-// the key consists of, and types that are no models. Those of a model that is refused already have no further error.
+// Overloads for macro expansions that match none of `RecordHandle` and `Related`: fields do not
+// match the key, or a type is no model. A refused model causes no further error.
 
 extension RecordHandle {
   /// Refuses fields of a `@BelongsTo` that are not of the types of the other model's key.
   @available(
     *, unavailable,
     message:
-      "the reference fields of this relationship do not match the key of the model it leads to: there is one for each part, of its type, in the order of the key"
+      "the reference fields of this relationship do not match the key of the referenced model: declare one field of the same type for each part, in key order"
   )
   @_disfavoredOverload
   public func parent<Owner: Table, Target: Table, Fields>(
@@ -17,7 +17,7 @@ extension RecordHandle {
   @available(
     *, unavailable,
     message:
-      "the reference fields of this relationship do not match the key of the model it leads to: there is one for each part, of its type, in the order of the key"
+      "the reference fields of this relationship do not match the key of the referenced model: declare one field of the same type for each part, in key order"
   )
   @_disfavoredOverload
   public func parent<Owner: Table, Target: Table, Fields>(
@@ -34,13 +34,13 @@ extension RecordHandle {
     _ type: Target.Type, _ name: String, of owner: Owner, _ fields: (RefusedFields) -> Fields
   ) async throws -> Target? { preconditionFailure("cannot be called") }
 
-  /// Of a `@BelongsTo` of a model that is refused.
+  /// For a `@BelongsTo` of a model that is refused.
   @_disfavoredOverload
   public func parent<Owner: RefusedTable, Target, Fields>(
     _ type: Target.Type, _ name: String, of owner: Owner, _ fields: (RefusedFields) -> Fields
   ) async throws -> Target? { preconditionFailure("cannot be called") }
 
-  /// Of a `@BelongsTo` that leads to a model that is refused.
+  /// For a `@BelongsTo` that leads to a model that is refused.
   @_disfavoredOverload
   public func parent<Owner: Table, Target: RefusedTable, Fields>(
     _ type: Target.Type, _ name: String, of owner: Owner, _ fields: (ReferenceFields<Owner>) -> Fields
@@ -50,7 +50,7 @@ extension RecordHandle {
   @available(
     *, unavailable,
     message:
-      "the reference fields of this relationship do not match the key of the model it stands in: there is one for each part, of its type, in the order of the key"
+      "the reference fields of this relationship do not match the key of the declaring model: declare one field of the same type for each part, in key order"
   )
   @_disfavoredOverload
   public func child<Owner: Table, Target: Table, Fields>(
@@ -61,7 +61,7 @@ extension RecordHandle {
   @available(
     *, unavailable,
     message:
-      "the reference fields of this relationship do not match the key of the model it stands in: there is one for each part, of its type, in the order of the key"
+      "the reference fields of this relationship do not match the key of the declaring model: declare one field of the same type for each part, in key order"
   )
   @_disfavoredOverload
   public func child<Owner: Table, Target: Table, Fields>(
@@ -78,7 +78,7 @@ extension RecordHandle {
     _ type: Target.Type, _ name: String, of owner: Owner, _ fields: (RefusedFields) -> Fields
   ) async throws -> Target? { preconditionFailure("cannot be called") }
 
-  /// Of a `@HasOne` of a model that is refused.
+  /// For a `@HasOne` of a model that is refused.
   @_disfavoredOverload
   public func child<Owner: RefusedTable, Target, Fields>(
     _ type: Target.Type, _ name: String, of owner: Owner, _ fields: (RefusedFields) -> Fields
@@ -90,7 +90,7 @@ extension Related {
   @available(
     *, unavailable,
     message:
-      "the reference fields of this relationship do not match the key of the model it stands in: there is one for each part, of its type, in the order of the key"
+      "the reference fields of this relationship do not match the key of the declaring model: declare one field of the same type for each part, in key order"
   )
   @_disfavoredOverload
   public init<Owner: Table, Fields>(
@@ -104,7 +104,7 @@ extension Related {
   @available(
     *, unavailable,
     message:
-      "the reference fields of this relationship do not match the key of the model it stands in: there is one for each part, of its type, in the order of the key"
+      "the reference fields of this relationship do not match the key of the declaring model: declare one field of the same type for each part, in key order"
   )
   @_disfavoredOverload
   public init<Owner: Table, Fields>(of owner: Owner, _ name: String, _ reference: (RefusedFields) -> Fields)
@@ -122,7 +122,7 @@ extension Related {
     preconditionFailure("cannot be called")
   }
 
-  /// Of a `@HasMany` of a model that is refused.
+  /// For a `@HasMany` of a model that is refused.
   @_disfavoredOverload
   public init<Owner: RefusedTable, Fields>(
     of owner: Owner, _ name: String, _ reference: (RefusedFields) -> Fields
@@ -142,25 +142,25 @@ extension Related {
 }
 
 extension ModelDescription.Relationship {
-  /// Of a relationship that is refused where it stands.
+  /// For a relationship whose declaration is refused already.
   @_disfavoredOverload
   public static func belongsTo<Target>(
     _ name: String, _ target: Target.Type, fields: [String], isRequired: Bool
   ) -> Self { preconditionFailure("cannot be called") }
 
-  /// Of a relationship that is refused where it stands.
+  /// For a relationship whose declaration is refused already.
   @_disfavoredOverload
   public static func hasMany<Target>(
     _ name: String, _ target: Target.Type, fields: [String], onDelete rule: DeleteRule = .standard
   ) -> Self { preconditionFailure("cannot be called") }
 
-  /// Of a relationship that is refused where it stands.
+  /// For a relationship whose declaration is refused already.
   @_disfavoredOverload
   public static func hasOne<Target>(
     _ name: String, _ target: Target.Type, fields: [String], onDelete rule: DeleteRule = .standard
   ) -> Self { preconditionFailure("cannot be called") }
 
-  /// Of a relationship that is refused where it stands.
+  /// For a relationship whose declaration is refused already.
   @_disfavoredOverload
   public static func manyToMany<Target, Join: Table>(
     _ name: String, _ target: Target.Type, through join: Join.Type, by relationship: String? = nil

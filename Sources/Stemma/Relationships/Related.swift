@@ -2,8 +2,8 @@ import StemmaEvents
 
 /// The records on the other side of a `@HasMany` or `@ManyToMany`.
 ///
-/// Nothing is read until it is asked for, and every question asks the store: what was read along with a record is there by
-/// `loaded(\.members)`. As a sequence, it reads a page at a time:
+/// Every call queries the store; `loaded(\.members)` returns records that were read along with one.
+/// As a sequence, it reads a page at a time:
 ///
 ///     for try await member in team.members { … }
 public struct Related<Target>: Sendable {
@@ -23,17 +23,17 @@ extension Related where Target: Table {
     key = owner.keyValues
   }
 
-  /// As above. Nobody calls `reference`, which gives the reference fields of a related record: it is there for the compiler
-  /// to check that they are what the owner's key consists of.
+  /// As above. `reference` is never called: it lets the compiler check that the reference fields
+  /// match the owner's key.
   public init<Owner: Table>(
     of owner: Owner, _ name: String, _ reference: (ReferenceFields<Target>) -> Owner.PrimaryKey.OptionalParts
   ) {
     self.init(of: owner, name)
   }
 
-  /// The statement that selects them, to be narrowed: `try team.members.rows().where { $0.isActive }.fetchAll(store)`.
+  /// The statement that selects them, to refine: `try team.members.rows().where { $0.isActive }`.
   ///
-  /// - Throws: `models` if the relationship leads through a join model that does not belong to both sides.
+  /// - Throws: `models` if the relationship's join model does not belong to both sides.
   public func rows() throws(StoreError) -> Select<Target> {
     var select = Target.all
     select.parts.predicates.append(try owner.route(name).route.predicate(Target.description, key))
@@ -44,7 +44,7 @@ extension Related where Target: Table {
 
   /// The related records as they are now, in key order.
   ///
-  /// - Throws: `notFromStore` if the record that is asked was not read from a store.
+  /// - Throws: `notFromStore` if the owner was not read from a store.
   public func fetch() async throws -> [Target] {
     let store = try store()
     return try await rows().fetchAll(store)
@@ -56,7 +56,7 @@ extension Related where Target: Table {
     return try await rows().limit(limit, offset: offset).fetchAll(store)
   }
 
-  /// In a transaction; inside of a commit with what it has changed so far.
+  /// In a transaction; inside of a commit it sees the changes made so far.
   public func fetch(_ transaction: Store.ReadTransaction) throws -> [Target] {
     try rows().fetchAll(transaction)
   }
@@ -66,7 +66,7 @@ extension Related where Target: Table {
 
   /// How many there are now, counted by the database.
   ///
-  /// - Throws: `notFromStore` if the record that is asked was not read from a store.
+  /// - Throws: `notFromStore` if the owner was not read from a store.
   public func count() async throws -> Int {
     let store = try store()
     return try await rows().fetchCount(store)
@@ -79,14 +79,14 @@ extension Related where Target: Table {
 
   // MARK: Changing
 
-  /// Relates a record to this one, in a commit of its own: sets its reference, or makes the row of the join model.
+  /// Relates a record to this one in its own commit: sets its reference, or creates a join row.
   ///
-  /// - Throws: `notFound` if one of the two is not there.
+  /// - Throws: `notFound` if one of the two does not exist.
   public func add(_ target: Target) async throws {
     try await store().write { try add(target, $0) }
   }
 
-  /// Ends the relation to a record, in a commit of its own: clears its reference, or deletes the rows of the join model.
+  /// Ends the relation to a record in its own commit: clears its reference, or deletes join rows.
   ///
   /// - Throws: `requiredReference`; `failed` if the record is not related to this one.
   public func remove(_ target: Target) async throws {
@@ -113,7 +113,7 @@ extension Related: AsyncSequence where Target: Table {
   /// Begins at the lowest key.
   public func makeAsyncIterator() -> Iterator { Iterator(related: self) }
 
-  /// Reads on behind the last key, so that what changes meanwhile makes it neither skip nor repeat a record.
+  /// Continues after the last key, so that a concurrent change neither skips nor repeats records.
   public struct Iterator: AsyncIteratorProtocol {
     let related: Related
     private var page: ArraySlice<Target> = []
@@ -125,10 +125,10 @@ extension Related: AsyncSequence where Target: Table {
 
     init(related: Related) { self.related = related }
 
-    /// The next record by key, of a page of up to 200 that is read when the last one is used up; nil behind
-    /// the last.
+    /// The next record by key, from a page of up to 200 that is read when the previous one is used
+    /// up; nil after the last.
     ///
-    /// - Throws: `notFromStore`, and what reading throws; the next call tries again from the same place.
+    /// - Throws: `notFromStore`, and read errors; the next call retries at the same key.
     public mutating func next() async throws -> Target? {
       if page.isEmpty, !isAtEnd {
         var rows = try related.rows().limit(Self.pageSize)

@@ -1,12 +1,12 @@
-/// A way from a record to related ones, for `including` and `loaded`: `$0.members.team`.
+/// A path from a record to related ones, for `including` and `loaded`: `$0.members.team`.
 ///
-/// `Value` is what the last step of the way gives: an array, or an optional record.
+/// `Value` is the output of the last step: an array, or an optional record.
 @dynamicMemberLookup
 public struct RelationshipPath<Root: Table, Target, Value>: RelationshipPaths {
-  /// The relationships from `Root` on, one for each step of the way.
+  /// The relationships from `Root` on, one for each step.
   public let names: [String]
 
-  /// A way of one step. `@Table` makes one for each relationship.
+  /// A path of one step. `@Table` creates one for each relationship.
   public init(_ name: String) { names = [name] }
   private init(_ names: [String]) { self.names = names }
 
@@ -18,10 +18,10 @@ public struct RelationshipPath<Root: Table, Target, Value>: RelationshipPaths {
   }
 }
 
-/// Any way that begins at a type.
+/// Any path that begins at a type.
 public protocol RelationshipPaths<Root>: Sendable {
-  /// Where the way begins.
+  /// The type at the start of the path.
   associatedtype Root: Table
-  /// The relationships of the way, step by step.
+  /// The relationships of the path, step by step.
   var names: [String] { get }
 }

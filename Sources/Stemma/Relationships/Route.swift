@@ -2,9 +2,9 @@ import StemmaEvents
 
 /// How the tables lead from records of one model to related ones.
 ///
-/// Everything that reads a relationship, one record's or those of many at once, goes by one of these three.
+/// Every read of a relationship, for one record or many, uses one of these three.
 enum Route {
-  /// These columns of the record hold the key of the one target.
+  /// These columns of the record hold the key of the target.
   case parent(fields: [String])
   /// These columns of the target hold the record's key.
   case children(fields: [String])
@@ -13,7 +13,7 @@ enum Route {
 }
 
 extension ModelDescription {
-  /// - Throws: `models` if there is no such relationship, or a join model does not belong to both sides.
+  /// - Throws: `models` for an unknown relationship, or a join model that lacks a side.
   func route(_ name: String) throws(StoreError) -> (relationship: Relationship, route: Route) {
     guard let relationship = relationship(named: name) else {
       throw .models("\(self.name) has no relationship \(name)")
@@ -51,7 +51,7 @@ extension ModelDescription {
 }
 
 extension Route {
-  /// Which of `target`'s rows belong to the record with a key. Not for parents, which their own key finds.
+  /// Selects `target`'s rows that belong to the record with a key; for a parent, its own key.
   func predicate(_ target: ModelDescription, _ key: [Value]) -> StatementText {
     switch self {
     case .parent: return StatementText(Self.matches(target.tableName, target.key.map(\.name)), key)

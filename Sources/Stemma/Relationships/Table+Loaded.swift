@@ -1,17 +1,17 @@
 extension Table {
   /// The related records that were read along with this one.
   ///
-  /// - Throws: `notLoaded` if they were not; they are never taken for none.
+  /// - Throws: `notLoaded` if they were not read; an unread relationship never counts as empty.
   public func loaded<Target: Table>(
     _ path: KeyPath<Relationships, RelationshipPath<Self, Target, [Target]>>
   ) throws(StoreError) -> [Target] {
     try readAlong(Self.relationships[keyPath: path].names[0])
   }
 
-  /// The related record that was read along with this one; nil if there was none, or the reference is null now.
+  /// The related record that was read along; nil if there was none, or the reference is null.
   ///
-  /// - Throws: `notLoaded` if it was not, or if the reference was set to another record since; `dangling` if a required
-  ///   reference leads to nothing, as the accessor does.
+  /// - Throws: `notLoaded` if it was not read or the reference was set to another record since;
+  ///   `dangling` if a required reference leads nowhere, as the accessor does.
   public func loaded<Target: Table>(
     _ path: KeyPath<Relationships, RelationshipPath<Self, Target, Target?>>
   ) throws(StoreError) -> Target? {
@@ -26,7 +26,7 @@ extension Table {
     let isReference = relationship.kind == .belongsTo
     let key = isReference ? values(of: relationship.fields) : keyValues
     let leadsNowhere = isReference && key.contains(where: \.isNull)
-    // What was read by another key answers nothing about this one.
+    // The records were read for another key.
     guard leadsNowhere || read.key == key else {
       throw .notLoaded(model: Self.modelName, relationship: name)
     }

@@ -4,7 +4,6 @@ import StemmaSchema
 import StemmaTables
 
 extension Store.Transaction {
-  /// Relates `target` to the record of `owner` with a key.
   func relate<Target: Table>(
     _ owner: ModelDescription, _ key: [Value], _ name: String, _ target: Target
   ) throws {
@@ -31,7 +30,6 @@ extension Store.Transaction {
     try writing { try $0.create(model, try $0.key(parts, of: model), assignments) }
   }
 
-  /// Ends the relation of `target` to the record of `owner` with a key.
   func unrelate<Target: Table>(
     _ owner: ModelDescription, _ key: [Value], _ name: String, _ target: Target
   ) throws {
@@ -53,13 +51,13 @@ extension Store.Transaction {
 
   static func key(of values: [Value]) -> Key { Key(values.compactMap { KeyPart($0) }) }
 
-  /// What a row of the join model has in its reference fields, if it relates the two.
+  /// The reference fields of a join row that relates the two, with their values.
   private func pair(
     _ near: [String], _ key: [Value], _ far: [String], _ target: some Table
   ) throws(StoreError) -> [(column: String, value: Value)] {
     var pair: [(column: String, value: Value)] = []
     for (column, value) in zip(near + far, key + target.keyValues) {
-      // Both sides may share a field, a tenant's for example.
+      // Both sides can share a field, such as a tenant's id.
       if let known = pair.first(where: { $0.column == column }) {
         guard known.value == value else {
           throw .failed("the two records differ in \(column), which both have to share to be related")

@@ -2,28 +2,28 @@
 public protocol ChangeStatement<Row>: Sendable {
   /// The type of the records that it changes.
   associatedtype Row: Table
-  /// Makes the change. `result` gets each record as the change leaves it, or, if it deletes it, as it was. Nil: nobody
-  /// wants to know, which spares making them.
+  /// Makes the change. `result` gets each record after the change, or before its deletion. If it is
+  /// nil, these records are not read.
   func run(_ transaction: Store.Transaction, _ result: ((Row) throws -> Void)?) throws
 }
 
 extension ChangeStatement {
   /// Makes the change as a part of the transaction's commit.
   ///
-  /// The records are changed one after the other. If one throws and the closure does not pass the error on,
-  /// those before it stay changed in the commit.
+  /// The records are changed one after the other. If one throws and the closure handles the error,
+  /// the records before it stay changed in the commit.
   public func execute(_ transaction: Store.Transaction) throws { try run(transaction, nil) }
 
-  /// Runs the statement in a commit of its own: all of it, or nothing.
+  /// Runs the statement in its own commit: all of it, or nothing.
   public func execute(_ store: Store) async throws { try await store.write { try execute($0) } }
 
-  /// The same change, which also gives something of each record: the record itself with `\.self`, or a property.
+  /// The same change, returning a value for each record: the record with `\.self`, or a property.
   public func returning<Output: Sendable>(
     _ output: @escaping @Sendable (Row) throws -> Output
   ) -> Returning<Self, Output> { Returning(change: self, output: output) }
 }
 
-/// A change that gives something of each record.
+/// A change that returns a value for each record.
 public struct Returning<Change: ChangeStatement, Output: Sendable>: Sendable {
   let change: Change
   let output: @Sendable (Change.Row) throws -> Output
@@ -35,29 +35,28 @@ public struct Returning<Change: ChangeStatement, Output: Sendable>: Sendable {
     return all
   }
 
-  /// Makes the change, all of it; gives what the first record gives.
+  /// Makes the whole change; returns the output of the first record.
   public func fetchOne(_ transaction: Store.Transaction) throws -> Output? {
     try fetchAll(transaction).first
   }
 
-  /// Makes the change in a commit of its own.
+  /// Makes the change in its own commit.
   public func fetchAll(_ store: Store) async throws -> [Output] {
     try await store.write { try fetchAll($0) }
   }
 
-  /// Makes the change in a commit of its own, all of it; gives what the first record gives, nil if there is
-  /// none.
+  /// Makes the whole change in its own commit; returns the first record's output, or nil.
   public func fetchOne(_ store: Store) async throws -> Output? { try await fetchAll(store).first }
 }
 
 /// Creates one record for each draft, in their order. Made by `insert`.
 public struct Insert<Draft: TableDraft>: ChangeStatement {
   let drafts: [Draft]
-  /// What to do with a record that is there.
+  /// The change of an existing record with the draft's key.
   let conflict: (@Sendable (inout Draft.Row, Draft) throws -> Void)?
 
-  /// Fails with `alreadyExists` for a key that is taken, unless there is a closure for that, and with
-  /// `invalid` for a value that its field does not allow.
+  /// Fails with `alreadyExists` for a key that is taken, unless there is a conflict closure, and
+  /// with `invalid` for a value that its field does not allow.
   public func run(_ transaction: Store.Transaction, _ result: ((Draft.Row) throws -> Void)?) throws {
     for draft in drafts {
       if let conflict, var row = try transaction.row(of: draft) {
@@ -72,12 +71,12 @@ public struct Insert<Draft: TableDraft>: ChangeStatement {
   }
 }
 
-/// Creates one record for each draft, or updates the one that has its key, in their order. Made by `upsert`.
+/// Creates a record for each draft in order, or updates the one with its key. Made by `upsert`.
 public struct Upsert<Draft: TableDraft>: ChangeStatement {
   let drafts: [Draft]
 
-  /// A record that is there gets all of its draft's values, also those that the draft has by default; only
-  /// what differs is recorded. A draft whose key is to be minted creates a record.
+  /// An existing record gets all values of its draft, default values included; only differences are
+  /// recorded. A draft whose key is to be minted creates a record.
   public func run(_ transaction: Store.Transaction, _ result: ((Draft.Row) throws -> Void)?) throws {
     for draft in drafts {
       if let result {
@@ -94,11 +93,11 @@ public struct Update<Row: Table>: ChangeStatement {
   let rows: Select<Row>
   let change: @Sendable (inout Row) throws -> Void
 
-  /// Reads all rows before it changes the first, so a change does not make other rows fit the statement. All
-  /// of them are in memory meanwhile.
+  /// Reads all rows into memory before it changes the first, so a change cannot make other rows
+  /// match.
   ///
-  /// The closure gets whole rows: fails with `unreadable`, and changes none, if a column of one holds what its Swift type
-  /// cannot, whether the closure touches it or not.
+  /// The closure gets whole rows. Fails with `unreadable`, and changes no row, if a column of one
+  /// does not fit its Swift type, even if the closure does not use that column.
   public func run(_ transaction: Store.Transaction, _ result: ((Row) throws -> Void)?) throws {
     for var row in try rows.fetchAll(transaction) {
       try change(&row)
@@ -107,11 +106,11 @@ public struct Update<Row: Table>: ChangeStatement {
   }
 }
 
-/// What `update(row)` gives: one record, compared with what was loaded.
+/// The result of `update(row)`: changes one record by its differences from what was read.
 public struct RowUpdate<Row: Table>: ChangeStatement {
   let row: Row
 
-  /// Fails with `notFound` if the record is not there any more, and with `requiredReference`.
+  /// Fails with `notFound` if the record no longer exists, and with `requiredReference`.
   public func run(_ transaction: Store.Transaction, _ result: ((Row) throws -> Void)?) throws {
     try transaction.update(row, result)
   }
@@ -121,11 +120,11 @@ public struct RowUpdate<Row: Table>: ChangeStatement {
 public struct Delete<Row: Table>: ChangeStatement {
   let rows: Select<Row>
 
-  /// Finds all rows before it deletes the first; what a delete rule has taken along is passed over. Fails
-  /// with `restricted` if a delete rule forbids one. Whatever the rows hold they can be deleted: they are read only for
-  /// `returning`, and where a closure of `map` is asked about each.
+  /// Finds all rows before it deletes the first; rows that a delete rule has deleted are skipped.
+  /// Fails with `restricted` if a delete rule forbids a deletion. Unreadable rows can be deleted:
+  /// rows are read only for `returning`, and for a closure of `map`.
   public func run(_ transaction: Store.Transaction, _ result: ((Row) throws -> Void)?) throws {
-    // A closure of `map` may throw, and then nothing is to be deleted.
+    // A closure of `map` can throw; then nothing is deleted.
     if result != nil || rows.parts.isMapped {
       for row in try rows.fetchAll(transaction) {
         let key = Store.Transaction.key(row.primaryKey)
@@ -137,7 +136,7 @@ public struct Delete<Row: Table>: ChangeStatement {
   }
 }
 
-/// The drafts of `insert { … }`, one after the other; rows that know their key count as drafts of themselves.
+/// The drafts of `insert { … }`, in order; rows with a key count as drafts of themselves.
 @resultBuilder
 public enum DraftBuilder<Draft: TableDraft> {
   /// One draft.
@@ -168,29 +167,29 @@ extension Table {
   /// Creates one record. If its key is taken, it is an error.
   public static func insert(_ draft: Draft) -> Insert<Draft> { Insert(drafts: [draft], conflict: nil) }
 
-  /// Creates records; where one has the key already, `change` gets it and the draft.
+  /// Creates records; if a key is taken, `change` gets the existing record and the draft.
   public static func insert(
     @DraftBuilder<Draft> _ drafts: () -> [Draft],
     onConflictDoUpdate change: @escaping @Sendable (inout Self, Draft) throws -> Void
   ) -> Insert<Draft> { Insert(drafts: drafts(), conflict: change) }
 
-  /// Creates records, or gives those that have their keys the drafts' values.
+  /// Creates records; existing records with their keys get the drafts' values.
   public static func upsert(@DraftBuilder<Draft> _ drafts: () -> [Draft]) -> Upsert<Draft> {
     Upsert(drafts: drafts())
   }
-  /// Creates a record, or gives the one that has its key the draft's values.
+  /// Creates a record; an existing record with its key gets the draft's values.
   public static func upsert(_ draft: Draft) -> Upsert<Draft> { Upsert(drafts: [draft]) }
 
-  /// Changes each row; what differs afterwards is recorded.
+  /// Changes each row; differences are recorded.
   public static func update(_ change: @escaping @Sendable (inout Self) throws -> Void) -> Update<Self> {
     all.update(change)
   }
-  /// Records what differs from the record as it was read, which is merged with what others have changed
-  /// since.
+  /// Records the differences from the record as it was read, and merges them with later changes of
+  /// others.
   public static func update(_ row: Self) -> RowUpdate<Self> { RowUpdate(row: row) }
   /// Deletes all rows, one event for each record.
   public static func delete() -> Delete<Self> { all.delete() }
-  /// Deletes the record with this row's key as it is then, whatever was changed since the row was read; none
-  /// if it is not there any more. `store.delete(row)` deletes it as it was read.
+  /// Deletes the record with this row's key, whatever was changed since the row was read; nothing
+  /// if it is gone. To delete it as it was read, use `store.delete(row)`.
   public static func delete(_ row: Self) -> Delete<Self> { find(row.primaryKey).delete() }
 }

@@ -3,8 +3,8 @@ import StemmaSchema
 
 import struct Foundation.Date
 
-// Null equals null, and is neither less nor greater than anything. A comparison is false or true, as in Swift: SQL's
-// third truth value counts as false, and its negation as true.
+// Null equals null, and is neither less nor greater than anything. A comparison is false or true,
+// as in Swift: SQL's third truth value counts as false, and its negation as true.
 
 extension ExpressionProtocol {
   fileprivate func compared(_ operation: String, with value: Value) -> ColumnExpression<Bool> {
@@ -28,17 +28,17 @@ extension ExpressionProtocol {
 }
 
 extension ColumnValue {
-  /// What a time that no column of this type can hold is compared as: it is before or after all that one can.
+  /// The operand for a time that the column type cannot store: it is outside all storable times.
   fileprivate static func unstorable(_ milliseconds: Double) -> StatementText {
-    // Days are text that begins with a digit; the others are compared as numbers.
+    // Days are text that begins with a digit; other times are compared as numbers.
     let isText = columnType.scalar == .awsDate
     return StatementText("?", [isText ? .string(milliseconds < 0 ? "" : ":") : .double(milliseconds)])
   }
 
-  /// A point in time that its column has no form for, in milliseconds since 1970; NaN for what is none.
+  /// A time that its column cannot store, in milliseconds since 1970, or NaN.
   fileprivate var unstorableTime: Double? {
     guard let date = self as? Date ?? (self as? Date.DayRepresentation)?.represented else {
-      // Of seconds there are more than of anything else.
+      // Seconds have the widest range: only those beyond 64 bits cannot be stored.
       guard let second = self as? Date.UnixTimeRepresentation, case .string = second.datum.value else {
         return nil
       }
@@ -61,22 +61,22 @@ public func != <Value: ColumnValue>(a: some ExpressionProtocol<Value>, b: Value)
   a.compared(" IS NOT ", with: b)
 }
 
-/// Never holds for null, which is neither less nor greater than anything. Times compare as points in time.
+/// Never holds for null, which is neither less nor greater. Times compare as points in time.
 public func < <Value: ColumnValue>(a: some ExpressionProtocol<Value>, b: Value) -> ColumnExpression<Bool> {
   a.compared(" < ", with: b)
 }
 
-/// Never holds for null, which is neither less nor greater than anything. Times compare as points in time.
+/// Never holds for null, which is neither less nor greater. Times compare as points in time.
 public func <= <Value: ColumnValue>(a: some ExpressionProtocol<Value>, b: Value) -> ColumnExpression<Bool> {
   a.compared(" <= ", with: b)
 }
 
-/// Never holds for null, which is neither less nor greater than anything. Times compare as points in time.
+/// Never holds for null, which is neither less nor greater. Times compare as points in time.
 public func > <Value: ColumnValue>(a: some ExpressionProtocol<Value>, b: Value) -> ColumnExpression<Bool> {
   a.compared(" > ", with: b)
 }
 
-/// Never holds for null, which is neither less nor greater than anything. Times compare as points in time.
+/// Never holds for null, which is neither less nor greater. Times compare as points in time.
 public func >= <Value: ColumnValue>(a: some ExpressionProtocol<Value>, b: Value) -> ColumnExpression<Bool> {
   a.compared(" >= ", with: b)
 }
@@ -147,7 +147,7 @@ public func || (a: some ExpressionProtocol<Bool>, b: some ExpressionProtocol<Boo
   ColumnExpression(.combination(a.text, " OR ", b.text))
 }
 
-/// Holds wherever the expression does not: also where it has no truth value, because it compares with null.
+/// Holds wherever the expression does not, also where it has no truth value because of null.
 public prefix func ! (a: some ExpressionProtocol<Bool>) -> ColumnExpression<Bool> {
   ColumnExpression(.combination(a.text, " IS NOT ", StatementText("TRUE")))
 }
@@ -155,13 +155,13 @@ public prefix func ! (a: some ExpressionProtocol<Bool>) -> ColumnExpression<Bool
 // MARK: Among values
 
 extension ExpressionProtocol {
-  /// Whether the value is among these, null too if nil is; times as points in time. One statement, however many there are.
+  /// Whether the value is among these, nil for null; times as points in time. Always one statement.
   public func `in`(_ values: some Swift.Sequence<Value>) -> ColumnExpression<Bool> {
-    // The values are one parameter, so that the statement's text does not depend on how many there are.
+    // The values are one parameter, so that the statement's text does not depend on their count.
     let values = values.map(\.datum).filter { !$0.isNaN }.map(\.value)
     let listed = ValueList(values.map { [$0] }).text(Self.compared)
     let isListed = ColumnExpression<Bool>(.combination(comparedText, " IN ", listed))
-    // Null equals null here as it does with `==`; in SQL it is among no list.
+    // As with `==`, null equals null here; in SQL, `IN` never matches null.
     guard values.contains(where: \.isNull) else { return isListed }
     return isListed || ColumnExpression<Bool>(.combination(text, " IS ", StatementText("NULL")))
   }
@@ -225,7 +225,7 @@ extension Range where Bound: ColumnValue {
 
 // MARK: In the place of null
 
-/// The second value where the first is null. A time that no column can hold is compared as what it is, and cannot be selected.
+/// The second value where the first is null. An unstorable time can be compared, not selected.
 public func ?? <Value: ColumnValue>(
   a: some ExpressionProtocol<Value?>, b: Value
 ) -> ColumnExpression<Value> {
@@ -233,7 +233,7 @@ public func ?? <Value: ColumnValue>(
   return ColumnExpression(.call("ifnull", a.text, bound))
 }
 
-/// The second expression's value where the first has none.
+/// The second expression's value where the first is null.
 public func ?? <Value: ColumnValue>(
   a: some ExpressionProtocol<Value?>, b: some ExpressionProtocol<Value>
 ) -> ColumnExpression<Value> { ColumnExpression(.call("ifnull", a.text, b.text)) }

@@ -1,10 +1,10 @@
 import StemmaTables
 
-/// A number, or an optional one: what expressions can count with.
+/// A number, or an optional one: the operand of arithmetic expressions.
 ///
-/// Whole numbers that grow too large become floating ones in SQLite, which reading as `Int` then refuses.
+/// Integers that overflow become floating-point in SQLite; reading such a value as `Int` throws.
 public protocol NumberValue: ColumnValue {
-  /// What a sum of them is; null if no row has a value. One beyond 64 bits makes the read throw.
+  /// The type of a sum; null if no row has a value. A sum beyond 64 bits makes the read throw.
   associatedtype Sum: ColumnValue = Int?
 }
 extension Int: NumberValue {}
@@ -27,7 +27,7 @@ extension Double: NumberValue {
   public typealias Sum = Double?
 }
 extension Optional: NumberValue where Wrapped: NumberValue {
-  /// That of the wrapped type: rows without a value are passed over.
+  /// That of the wrapped type: rows without a value are skipped.
   public typealias Sum = Wrapped.Sum
 }
 
@@ -70,7 +70,7 @@ public func / <Value: NumberValue>(a: some ExpressionProtocol<Value>, b: Value) 
 // MARK: Over many rows
 
 extension ExpressionProtocol {
-  /// In how many rows there is a value, or how many different ones.
+  /// The number of rows with a value, or of different values.
   public func count(distinct: Bool = false) -> ColumnExpression<Int> {
     guard distinct else { return ColumnExpression(.call("count", text, isAggregate: true)) }
     var different = StatementText("DISTINCT ")

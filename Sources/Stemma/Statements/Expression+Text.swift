@@ -5,17 +5,17 @@ public protocol TextValue: ColumnValue {}
 extension String: TextValue {}
 extension Optional: TextValue where Wrapped == String {}
 
-/// Text is compared byte by byte, so that case counts. Null has no text in it.
+/// Text is compared byte by byte, case included. Null contains no text.
 extension ExpressionProtocol where Value: TextValue {
-  /// Whether the text has this part anywhere. Every text has the empty one. Reads each row: no index helps.
+  /// Whether it contains this part. Every text contains the empty one. Reads each row: no index.
   public func contains(_ part: String) -> ColumnExpression<Bool> {
     ColumnExpression(
       .combination(.call("instr", text, StatementText(value: part)), " > ", StatementText("0")))
   }
 
-  /// Can be looked up in an index, unless there is a U+0000 in it.
+  /// Whether the text begins like this. Can use an index, unless `start` contains U+0000.
   public func hasPrefix(_ start: String) -> ColumnExpression<Bool> {
-    // Patterns end there.
+    // GLOB patterns end at U+0000.
     if start.utf8.contains(0) {
       return ColumnExpression(
         .combination(.call("instr", text, StatementText(value: start)), " = ", StatementText("1")))
@@ -23,31 +23,32 @@ extension ExpressionProtocol where Value: TextValue {
     return glob(Self.escaped(start) + "*")
   }
 
-  /// Whether the text ends like this; every text ends with the empty one. Reads each row: no index helps.
+  /// Whether the text ends like this; every text ends with the empty one. Reads each row: no index.
   public func hasSuffix(_ end: String) -> ColumnExpression<Bool> {
     if end.isEmpty { return hasPrefix(end) }
-    // As bytes, because SQLite looks for the end of a text no further than to U+0000.
+    // As bytes, because SQLite's text functions stop at U+0000.
     let last = StatementText.call("substr", text.bytes, StatementText("\(-end.utf8.count)"))
     return ColumnExpression(.combination(last, " = ", StatementText(value: end).bytes))
   }
 
-  /// `*` matches any text, `?` one character, `[abc]` one of several. A pattern has up to 50 000 bytes. A text or a
-  /// pattern counts up to its first U+0000.
+  /// `*` matches any text, `?` one character, `[abc]` one of several. A pattern has up to 50 000
+  /// bytes. Texts and patterns count up to their first U+0000.
   public func glob(_ pattern: String) -> ColumnExpression<Bool> {
     ColumnExpression(.combination(text, " GLOB ", StatementText(value: pattern)))
   }
 
-  /// `%` matches any text, `_` one character; Latin letters match in upper and lower case. A pattern has up to
-  /// 50 000 bytes. Behind `escape`, `%` and `_` match themselves. A text or a pattern counts up to its first U+0000.
+  /// `%` matches any text, `_` one character; Latin letters match in either case. After `escape`,
+  /// `%` and `_` match themselves. The limit is 50 000 bytes; texts and patterns count up to
+  /// U+0000.
   public func like(_ pattern: String, escape: Character? = nil) -> ColumnExpression<Bool> {
     var pattern = StatementText(value: pattern)
     if let escape { pattern.append(.escape(escape)) }
     return ColumnExpression(.combination(text, " LIKE ", pattern))
   }
 
-  /// Of Latin letters only.
+  /// Changes Latin letters only.
   public func lowercased() -> ColumnExpression<Value> { ColumnExpression(.call("lower", text)) }
-  /// Of Latin letters only, without accents.
+  /// Changes Latin letters without accents only.
   public func uppercased() -> ColumnExpression<Value> { ColumnExpression(.call("upper", text)) }
 
   private static func escaped(_ text: String) -> String {
@@ -84,19 +85,19 @@ extension ExpressionProtocol where Value == String {
   public var length: ColumnExpression<Int> { ColumnExpression(.call(SQLFunction.scalarCount.rawValue, text)) }
 }
 
-/// Both texts, one behind the other.
+/// Both texts, concatenated.
 public func + (a: some ExpressionProtocol<String>, b: some ExpressionProtocol<String>) -> ColumnExpression<
   String
 > {
   ColumnExpression(.combination(a.text, " || ", b.text))
 }
 
-/// The column's text and another behind it.
+/// The column's text, followed by another.
 public func + (a: some ExpressionProtocol<String>, b: String) -> ColumnExpression<String> {
   ColumnExpression(.combination(a.text, " || ", StatementText(value: b)))
 }
 
-/// A text and the column's behind it.
+/// A text, followed by the column's.
 public func + (a: String, b: some ExpressionProtocol<String>) -> ColumnExpression<String> {
   ColumnExpression(.combination(StatementText(value: a), " || ", b.text))
 }

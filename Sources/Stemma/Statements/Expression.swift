@@ -2,15 +2,15 @@ import StemmaEvents
 import StemmaSchema
 import StemmaTables
 
-/// A column or what is made of columns: something that has a value in each row of a statement.
+/// A column, or an expression of columns, that has a value in each row of a statement.
 public protocol ExpressionProtocol<Value>: OrderingTerm, GroupingTerm, SelectionTerm where Output == Value {
   /// The type in Swift; an optional where the value can be null.
   associatedtype Value: ColumnValue
-  /// The same, of which only the type of the value is known.
+  /// The same expression, with all but its value type erased.
   var expression: ColumnExpression<Value> { get }
 }
 
-/// An expression of which only the type of its value is known.
+/// An expression with all but its value type erased.
 public struct ColumnExpression<Value: ColumnValue>: ExpressionProtocol {
   let text: StatementText
 
@@ -24,10 +24,10 @@ public struct ColumnExpression<Value: ColumnValue>: ExpressionProtocol {
 
 /// A column of a table.
 public struct TableColumn<Root: Table, Value>: Sendable {
-  /// As the table has it: the property's name, unless `@Column` says another.
+  /// The name in the table: the property's, unless `@Column` gives another.
   public let name: String
 
-  /// `@Table` makes one for each stored property; there is no check that the table has such a column.
+  /// `@Table` creates one for each stored property; the table's columns are not checked.
   public init(_ name: String) { self.name = name }
 }
 
@@ -38,7 +38,7 @@ where Value: ColumnValue {
   /// The column of the table itself. One of a joined table comes from the closures of `join`.
   public var expression: ColumnExpression<Value> { expression(of: Root.description.tableName) }
 
-  /// The column in a table that a statement calls so, as rows are read: one that is older than the column shows its
+  /// The column of a table with this alias, as reads show it: rows older than the column have its
   /// default.
   func expression<Result>(of table: String) -> ColumnExpression<Result> {
     let column = StatementText(Route.column(table, name))
@@ -46,7 +46,7 @@ where Value: ColumnValue {
       valueOfOlderRows.map { .call("ifnull", column, StatementText("?", [$0])) } ?? column)
   }
 
-  /// The same where there may be no row: then it is null.
+  /// The same for an outer join: null where there is no row.
   func optionalExpression<Result>(of table: String) -> ColumnExpression<Result> {
     guard valueOfOlderRows != nil, let key = Root.description.key.first else { return expression(of: table) }
     let isMissing = StatementText("\(Route.column(table, key.name)) IS NULL")
@@ -62,14 +62,14 @@ where Value: ColumnValue {
 extension ExpressionProtocol {
   var text: StatementText { expression.text }
 
-  /// The text of which SQLite compares values as Swift does.
+  /// The text whose order in SQLite is Swift's order of the values.
   ///
-  /// `ComparedForm` is the rule for the types of a schema. Decimal numbers and bytes are text, too, and have orders of
-  /// their own.
+  /// The rule for schema types is `ComparedForm`. Decimal numbers and bytes are stored as text, and
+  /// have collations of their own.
   var comparedText: StatementText { Self.compared(text) }
 
-  /// The text by which SQLite puts equal values together. A comparison without a truth value is false, as it is where it is
-  /// selected.
+  /// The text by which SQLite groups equal values. A comparison with null is false here, as it is
+  /// where it is selected.
   var groupedText: StatementText { Value.self == Bool.self ? SelectedColumn(self).text : comparedText }
 
   static func compared(_ text: StatementText) -> StatementText {
@@ -86,9 +86,9 @@ extension ExpressionProtocol {
 
 // MARK: Order
 
-/// What rows can be ordered by: an expression, or one with a direction.
+/// A term that orders rows: an expression, or one with a direction.
 public protocol OrderingTerm: Sendable {
-  /// What a statement says behind `ORDER BY`.
+  /// The term as it follows `ORDER BY`.
   var ordering: Ordering { get }
 }
 
@@ -100,7 +100,7 @@ public struct Ordering: OrderingTerm {
   public var ordering: Ordering { self }
 }
 
-/// Where rows come that have no value.
+/// The place of null in an order.
 public enum NullPlacement: String, Sendable {
   /// Before all values.
   case first = "FIRST"
@@ -109,11 +109,11 @@ public enum NullPlacement: String, Sendable {
 }
 
 extension ExpressionProtocol {
-  /// The lowest first, null before it; `asc()` says the same.
+  /// The lowest first, null before it, as with `asc()`.
   public var ordering: Ordering { ordering("ASC", nil) }
-  /// The lowest first; null is lower than anything, unless `nulls` says otherwise.
+  /// The lowest first; null is lowest, unless `nulls` places it.
   public func asc(nulls: NullPlacement? = nil) -> Ordering { ordering("ASC", nulls) }
-  /// The highest first; null comes behind the lowest, unless `nulls` says otherwise.
+  /// The highest first; null comes last, unless `nulls` places it.
   public func desc(nulls: NullPlacement? = nil) -> Ordering { ordering("DESC", nulls) }
 
   private func ordering(_ direction: String, _ nulls: NullPlacement?) -> Ordering {

@@ -1,10 +1,10 @@
 import StemmaTables
 
 extension Query where Output: Table, Columns == Output.Columns {
-  /// Pairs of a row and a related one; rows without a related one are left out. The way may have several steps:
-  /// `join { $0.team.league }`. Along a `@HasOne` the related row is the one that the property gives.
+  /// Pairs of a row and a related one; rows without a related one are left out. A path can have
+  /// several steps: `join { $0.team.league }`. A `@HasOne` joins the row that its property returns.
   ///
-  /// - Precondition: neither `limit` nor `distinct` was said before; say them afterwards.
+  /// - Precondition: neither `limit` nor `distinct` was called before; call them afterwards.
   public func join<Target: Table, Value>(
     _ path: (Output.Relationships) -> RelationshipPath<Output, Target, Value>
   ) -> Query<(Output.Columns, JoinedColumns<Target>), (Output, Target)> {
@@ -12,8 +12,8 @@ extension Query where Output: Table, Columns == Output.Columns {
     return paired(parts, JoinedColumns<Target>(table: table, group: Target.columns))
   }
 
-  /// As `join`, but a row without a related one is there once, with nil; on a way of several steps, each row of the
-  /// step before it.
+  /// As `join`, but a row without a related one is included once, with nil; on a path of several
+  /// steps, so is each row of the step before the last.
   public func leftJoin<Target: Table, Value>(
     _ path: (Output.Relationships) -> RelationshipPath<Output, Target, Value>
   ) -> Query<(Output.Columns, OptionalColumns<Target>), (Output, Target?)> {
@@ -32,7 +32,7 @@ extension Query where Output: Table, Columns == Output.Columns {
     return paired(joined.selecting(Target.description), right)
   }
 
-  /// As `join`, but a row that fits no other is there once, with nil.
+  /// As `join`, but a row without a match is included once, with nil.
   public func leftJoin<Target: Table>(
     _ other: Target.Type, on condition: (Columns, OptionalColumns<Target>) -> some ExpressionProtocol<Bool>
   ) -> Query<(Output.Columns, OptionalColumns<Target>), (Output, Target?)> {
@@ -66,14 +66,14 @@ extension Query where Output: Table, Columns == Output.Columns {
     Query<_, (Output, Target?)>(parts, (columns, right)) { cursor in
       let row = cursor.row(of: Output.self)
       let other = row.row(of: Target.self, from: Output.width)
-      // Whatever a row lacks, it has a key.
+      // A row's key is never null, so a null key means that there is no row.
       return (try Output(row), other.isNull(0) ? nil : try Target(other))
     }
   }
 }
 
 extension Table {
-  /// How many columns a statement selects for one row.
+  /// The number of columns that a statement selects for one row.
   fileprivate static var width: Int { description.columns.count + 1 }
 
   /// Pairs of a row and a related one; rows without a related one are left out.
@@ -81,7 +81,7 @@ extension Table {
     _ path: (Relationships) -> RelationshipPath<Self, Target, Value>
   ) -> Query<(Columns, JoinedColumns<Target>), (Self, Target)> { all.join(path) }
 
-  /// As `join`, but a row without a related one is there once, with nil.
+  /// As `join`, but a row without a related one is included once, with nil.
   public static func leftJoin<Target: Table, Value>(
     _ path: (Relationships) -> RelationshipPath<Self, Target, Value>
   ) -> Query<(Columns, OptionalColumns<Target>), (Self, Target?)> { all.leftJoin(path) }
@@ -91,17 +91,17 @@ extension Table {
     _ other: Target.Type, on condition: (Columns, JoinedColumns<Target>) -> some ExpressionProtocol<Bool>
   ) -> Query<(Columns, JoinedColumns<Target>), (Self, Target)> { all.join(other, on: condition) }
 
-  /// As `join`, but a row that fits no other is there once, with nil.
+  /// As `join`, but a row without a match is included once, with nil.
   public static func leftJoin<Target: Table>(
     _ other: Target.Type, on condition: (Columns, OptionalColumns<Target>) -> some ExpressionProtocol<Bool>
   ) -> Query<(Columns, OptionalColumns<Target>), (Self, Target?)> { all.leftJoin(other, on: condition) }
 }
 
-/// Tables that are joined step by step, each to the one before it.
+/// Tables that are joined step by step, each to the previous one.
 private struct JoinedTables {
   private var parts: QueryParts
   private var names: Set<String>
-  /// As the statement calls the table that was joined last.
+  /// The statement's alias of the table that was joined last.
   private(set) var last: String
   private var description: ModelDescription
 
@@ -114,7 +114,7 @@ private struct JoinedTables {
       parts.limit == nil && parts.offset == 0 && !parts.isDistinct, "join before limit and distinct")
   }
 
-  /// What a table is called here: by its name, unless it is there already.
+  /// The alias for a table: its name, with a `+` for each earlier use.
   func name(_ description: ModelDescription) -> String {
     var name = description.tableName
     while names.contains(name) { name += "+" }
@@ -147,7 +147,7 @@ private struct JoinedTables {
       add(target, kind, on: shown(relationship, target, key, fields))
     case .joined(let join, let near, let far):
       let (owner, related) = (last, self.name(target))
-      // Not joined itself: two rows of a join model can say the same, and one can lead nowhere.
+      // IN instead of a join: a join model can have duplicate rows, and rows that lead nowhere.
       let pairs = Self.equal(owner, description.key.map(\.name), join.tableName, near)
       add(
         target, kind,
@@ -163,7 +163,7 @@ private struct JoinedTables {
     add(target, kind, on: StatementText(Self.equal(last, own, name(target), others)))
   }
 
-  /// That a child of the row that was joined last has no rival that is shown in its place.
+  /// The condition that no other child of the row joined last outranks this child.
   private func shown(
     _ relationship: ModelDescription.Relationship, _ target: ModelDescription, _ key: [String],
     _ fields: [String]
@@ -171,7 +171,7 @@ private struct JoinedTables {
     let child = name(target)
     let rival = child + "+"
     let childKey = target.key.map(\.name)
-    /// Of equal ranks the lower key is shown.
+    /// Of equal ranks, the lower key wins.
     func rank(_ table: String, _ other: String) -> StatementText {
       let rank = StatementText.call(
         SQLFunction.referenceRank.rawValue, StatementText(Route.column(table, "_state")),
@@ -182,7 +182,7 @@ private struct JoinedTables {
       "\(Self.equal(last, key, child, fields)) AND NOT EXISTS (SELECT 1 "
         + "FROM \(StatementText.quoted(target.tableName)) AS \(StatementText.quoted(rival)) "
         + "WHERE \(Self.equal(last, key, rival, fields)) "
-        // Nearly every parent has one child, which then has no need of a rank.
+        // Compared before ranks, because nearly every parent has only one child.
         + "AND \(Route.row(rival, childKey)) <> \(Route.row(child, childKey)) AND ")
     text.append(.combination(rank(rival, child), " > ", rank(child, rival)))
     text.append(")")

@@ -4,7 +4,7 @@ public typealias JoinedColumns<Root: Table> = JoinedGroup<Root, Root.Columns>
 /// Columns of a table that a statement joins to another: all of them, or a group.
 @dynamicMemberLookup
 public struct JoinedGroup<Root: Table, Group: Sendable>: Sendable {
-  /// As the statement calls the table.
+  /// The statement's alias of the table.
   let table: String
   let group: Group
 
@@ -22,21 +22,21 @@ public struct JoinedGroup<Root: Table, Group: Sendable>: Sendable {
 extension JoinedGroup: OrderingTerm, GroupingTerm, SelectionTerm, ColumnGroup where Group: ColumnGroup {
   /// The struct that the columns are read as.
   public typealias Output = Group.Output
-  /// As the group has them, of the joined table.
+  /// The group's columns, of the joined table.
   public var _columns: [GroupColumn] { group._columns.map { $0.joined(as: table) } }
 }
 
-/// The columns of a joined table of which there may be no row: then all of them are null.
+/// The columns of an outer-joined table; all are null where there is no row.
 public typealias OptionalColumns<Root: Table> = OptionalGroup<Root, Root.Columns>
 
-/// Columns of a joined table of which there may be no row, all of them or a group: then all of them are null.
+/// Columns of an outer-joined table, all or a group; all are null where there is no row.
 @dynamicMemberLookup
 public struct OptionalGroup<Root: Table, Group: Sendable>: Sendable {
-  /// As the statement calls the table.
+  /// The statement's alias of the table.
   let table: String
   let columns: Group
 
-  /// A column of the joined table; null where there is no row, even if it never is in the table itself.
+  /// A column of the joined table; null where there is no row, even if it is never null otherwise.
   @_disfavoredOverload
   public subscript<Value: ColumnValue>(
     dynamicMember member: KeyPath<Group, TableColumn<Root, Value>>

@@ -1,11 +1,11 @@
 import StemmaEvents
 
-/// Which rows to read, and what of them. A value; nothing happens until a store runs it.
+/// The rows to read, and the output of each. A value; nothing happens until a store runs it.
 ///
-/// `Columns` is what its closures get, `Output` what each row gives.
+/// Closures get `Columns`; each row gives an `Output`.
 ///
-/// A closure that names several terms names two at least: Swift takes any closure of one expression for one that
-/// returns an empty pack.
+/// A closure that returns several terms returns at least two, because Swift takes any closure of
+/// one expression for one that returns an empty pack.
 public struct Query<Columns: Sendable, Output: Sendable>: ReadStatement {
   var parts: QueryParts
   let columns: Columns
@@ -18,12 +18,12 @@ public struct Query<Columns: Sendable, Output: Sendable>: ReadStatement {
     self.output = output
   }
 
-  /// The statement as SQL with its parameters. Rows come in key order where no order is said, so that every
-  /// run gives the same; not those of `distinct`.
+  /// The SQL with its parameters. Without an order, rows come in key order, so that every run gives
+  /// the same; rows of `distinct` have no default order.
   public var text: StatementText { parts.text }
 
-  /// - Throws: `unreadable` if a stored value does not fit its Swift type, and what the closure of `map`
-  ///   throws.
+  /// - Throws: `unreadable` if a stored value does not fit its Swift type, and errors of `map`'s
+  ///   closure.
   @inlinable
   public func read(_ row: RowCursor) throws -> Output { try output(row) }
 
@@ -33,12 +33,12 @@ public struct Query<Columns: Sendable, Output: Sendable>: ReadStatement {
     return copy
   }
 
-  /// Only rows for which this holds too.
+  /// Keeps only rows for which this holds too.
   public func `where`(_ predicate: (Columns) -> some ExpressionProtocol<Bool>) -> Query {
     with { $0.predicates.append(predicate(columns).text) }
   }
 
-  /// Rows that are equal here come in the order of terms that follow, then in key order.
+  /// Rows that are equal here are ordered by later terms, then by key.
   public func order(_ term: (Columns) -> some OrderingTerm) -> Query {
     with { $0.ordering.append(term(columns).ordering.text) }
   }
@@ -50,12 +50,12 @@ public struct Query<Columns: Sendable, Output: Sendable>: ReadStatement {
     with { $0.order(by: terms, columns) }
   }
 
-  /// The first rows of the order, wherever in the chain it stands; a limit that is said later takes its
-  /// place. An aggregate that is selected behind it, such as `count()`, is of these rows.
+  /// Keeps the first rows of the order, wherever it is in the chain; a later limit replaces it. An
+  /// aggregate selected after it, such as `count()`, covers these rows only.
   ///
   /// - Parameters:
-  ///   - count: at most so many; less than 0: all.
-  ///   - offset: how many are left out before them.
+  ///   - count: the maximum number of rows; less than 0: all.
+  ///   - offset: the number of rows to skip first.
   public func limit(_ count: Int, offset: Int = 0) -> Query {
     with {
       $0.limit = count
@@ -74,7 +74,7 @@ public struct Query<Columns: Sendable, Output: Sendable>: ReadStatement {
 
   // MARK: Columns
 
-  /// One value of each row: that of an expression, of a key or a group of columns, or a `@Selection` struct.
+  /// One value of each row: of an expression, a key, a group of columns or a `@Selection` struct.
   public func select<Term: SelectionTerm>(_ term: (Columns) -> Term) -> Query<Columns, Term.Output> {
     parts.selecting(term(columns), columns)
   }
@@ -86,22 +86,22 @@ public struct Query<Columns: Sendable, Output: Sendable>: ReadStatement {
     parts.selecting(all: terms, columns)
   }
 
-  /// Leaves out rows that were there already. Points in time come in UTC, with milliseconds.
+  /// Removes duplicate rows. Points in time come in UTC, with milliseconds.
   public func distinct() -> Query { with { $0.isDistinct = true } }
 
-  /// How many rows there are.
+  /// The number of rows.
   public func count() -> Query<Columns, Int> {
     select { _ in ColumnExpression<Int>(.call("count", StatementText("*"), isAggregate: true)) }
   }
 
   // MARK: Groups
 
-  /// One row for all that have the same value, however it is spelled: times of one point in time, equal decimal numbers.
+  /// Groups rows by a value. Different spellings of one time or decimal number are equal.
   public func group(_ term: (Columns) -> some GroupingTerm) -> Groups<Columns> {
     Groups(parts, columns).by(term(columns).grouping)
   }
 
-  /// One row for all that have the same values.
+  /// Groups rows by several values.
   public func group<First: GroupingTerm, Second: GroupingTerm, each Other: GroupingTerm>(
     _ terms: (Columns) -> (First, Second, repeat each Other)
   ) -> Groups<Columns> {
@@ -109,7 +109,7 @@ public struct Query<Columns: Sendable, Output: Sendable>: ReadStatement {
   }
 }
 
-/// Rows that were put together: `group { … }.select { … }`.
+/// Grouped rows: `group { … }.select { … }`.
 public struct Groups<Columns: Sendable>: Sendable {
   private(set) var parts: QueryParts
   let columns: Columns
@@ -131,26 +131,26 @@ public struct Groups<Columns: Sendable>: Sendable {
     return groups
   }
 
-  /// Only groups for which this holds.
+  /// Keeps only groups for which this holds.
   public func having(_ predicate: (Columns) -> some ExpressionProtocol<Bool>) -> Groups {
     var copy = self
     copy.parts.having.append(predicate(columns).text)
     return copy
   }
 
-  /// Groups come in the order of their keys, unless this says otherwise.
+  /// Orders the groups; without it, they come in the order of their keys.
   public func order(_ term: (Columns) -> some OrderingTerm) -> Groups {
     var copy = self
     copy.parts.ordering.append(term(columns).ordering.text)
     return copy
   }
 
-  /// One value of each group: of its key, or an aggregate such as `count()` of its rows.
+  /// One value of each group: from its key, or an aggregate of its rows, such as `count()`.
   public func select<Term: SelectionTerm>(_ term: (Columns) -> Term) -> Query<Columns, Term.Output> {
     parts.selecting(term(columns), columns)
   }
 
-  /// Several values of each group, each of its key or an aggregate of its rows.
+  /// Several values of each group: from its key, or aggregates of its rows.
   public func select<First: SelectionTerm, Second: SelectionTerm, each Other: SelectionTerm>(
     _ terms: (Columns) -> (First, Second, repeat each Other)
   ) -> Query<Columns, (First.Output, Second.Output, repeat (each Other).Output)> {

@@ -4,9 +4,9 @@ import StemmaEvents
 @usableFromInline
 struct QueryParts: Sendable {
   var selected: [SelectedColumn]
-  /// What follows FROM.
+  /// The text after `FROM`.
   var source: StatementText
-  /// The columns that make every order of rows a total one.
+  /// The columns that make any order of rows total.
   var key: [StatementText]
   var isDistinct = false
   var predicates: [StatementText] = []
@@ -15,7 +15,7 @@ struct QueryParts: Sendable {
   var ordering: [StatementText] = []
   var limit: Int?
   var offset = 0
-  /// Whether a closure of `map` makes something else of each row.
+  /// Whether a closure of `map` transforms the rows.
   var isMapped = false
 
   init(_ selected: [SelectedColumn], from source: StatementText, key: [StatementText]) {
@@ -50,7 +50,7 @@ struct QueryParts: Sendable {
     return text
   }
 
-  /// What decides where the order leaves a choice.
+  /// The terms that break ties of the order.
   private var lastOrdering: [StatementText] {
     if !grouping.isEmpty { return grouping }
     if isDistinct || selected.contains(where: \.text.isAggregate) { return [] }
@@ -59,7 +59,7 @@ struct QueryParts: Sendable {
 
   // MARK: Selecting
 
-  /// The statement with nothing but the keys of its rows, which tell them apart.
+  /// The statement reduced to the keys that identify its rows.
   var keysAlone: StatementText {
     var parts = self
     parts.isDistinct = false
@@ -67,8 +67,8 @@ struct QueryParts: Sendable {
     return parts.text
   }
 
-  /// Selects something else of the same rows. Of rows that were limited before, an aggregate takes in no others: they
-  /// are found by their keys, quoted, as a key that an outer join left empty is equal to nothing.
+  /// Replaces the selection. An aggregate after a limit covers the limited rows only. Their keys
+  /// are matched in quoted form, because a null key of an outer join equals nothing.
   mutating func select(_ selected: [SelectedColumn]) {
     if limit != nil || offset > 0, grouping.isEmpty, selected.contains(where: \.text.isAggregate) {
       var rows = self
@@ -87,7 +87,7 @@ struct QueryParts: Sendable {
     }
   }
 
-  /// Text by its bytes: SQLite quotes it as far as to U+0000.
+  /// Text as hexadecimal bytes, because SQLite's `quote` stops at U+0000.
   private static func quoted(_ part: StatementText) -> StatementText {
     let isText = StatementText.combination(.call("typeof", part), " = ", StatementText("'text'"))
     return .call("iif", isText, .call("hex", part), .call("quote", part))

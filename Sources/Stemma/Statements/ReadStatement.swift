@@ -2,24 +2,24 @@ import StemmaTables
 
 /// A statement that reads: run by a store, or inside of a transaction.
 public protocol ReadStatement<Output>: Sendable {
-  /// The value that a row gives.
+  /// The output type of a row.
   associatedtype Output: Sendable
-  /// The SQL and its parameters. Runs as it is, in a connection that can only read or inside of a commit.
+  /// The SQL and its parameters. Runs unchanged, on a read-only connection or inside of a commit.
   var text: StatementText { get }
   /// Makes the output of the current row of `row`.
   func read(_ row: RowCursor) throws -> Output
 }
 
 extension ReadStatement {
-  /// The SQL that a store runs, with `?` for each value: for logs, and to compare what SQLite says of it.
+  /// The SQL that a store runs, with `?` for each value: for logs, and to analyze it with SQLite.
   public var sql: String { text.sql }
 
   // MARK: In a store, as it is now
 
-  /// All rows, as one committed state has them; all of them are in memory.
+  /// All rows of one committed state; all of them are in memory.
   ///
-  /// - Throws: `unreadable` for a row that does not fit its Swift type, `closed`, `failed` for SQL that is
-  ///   wrong.
+  /// - Throws: `unreadable` for a row that does not fit its Swift type, `closed`, `failed` for
+  ///   invalid SQL.
   @inlinable
   public func fetchAll(_ store: Store) async throws -> [Output] {
     try await store.read(text) { try all($0) }
@@ -31,14 +31,14 @@ extension ReadStatement {
     try await store.read(text) { try $0.next() ? try read($0) : nil }
   }
 
-  /// How many rows there are.
+  /// The number of rows.
   public func fetchCount(_ store: Store) async throws -> Int {
     try await store.read(counted) { try $0.number() }
   }
 
   // MARK: In a transaction
 
-  /// All rows; inside of a commit with what it has changed so far.
+  /// All rows; inside of a commit it sees the changes made so far.
   @inlinable
   public func fetchAll(_ transaction: Store.ReadTransaction) throws -> [Output] {
     try transaction.read(text) { try all($0) }
@@ -50,7 +50,7 @@ extension ReadStatement {
     try transaction.read(text) { try $0.next() ? try read($0) : nil }
   }
 
-  /// How many rows there are, without reading them.
+  /// The number of rows, without reading them.
   public func fetchCount(_ transaction: Store.ReadTransaction) throws -> Int {
     try transaction.read(counted) { try $0.number() }
   }
@@ -73,8 +73,8 @@ extension ReadStatement {
 }
 
 extension ReadStatement where Output: Table {
-  /// All rows, with the records of some relationships, any depth: one statement for each step of a way, whatever the number of
-  /// rows, and all of one committed state.
+  /// All rows, with their related records on some paths of any depth. Runs one statement for each
+  /// step, whatever the number of rows. All results are of one committed state.
   public func fetchAll(
     _ store: Store, including paths: @Sendable (Output.Relationships) -> [any RelationshipPaths<Output>]
   ) async throws -> [Output] {

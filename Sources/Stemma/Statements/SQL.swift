@@ -1,11 +1,11 @@
-/// SQL of your own, with values that are bound and never become a part of it:
+/// SQL of your own, with values that are bound as parameters and never become a part of it:
 ///
 ///     SQL<Int>("SELECT count(*) FROM \(Reminder.self) WHERE \(Reminder.columns.title) LIKE \(pattern)")
 ///
-/// As an expression in the closures of statements, or as a whole statement that reads. `Value` is what a row gives: a
-/// value, or a record, for which the statement selects `\(columns: Reminder.self)` first.
+/// An expression in the closures of statements, or a whole statement that reads. A row gives an
+/// `Output`: a value, or a record, if the statement selects `\(columns: Reminder.self)` first.
 public struct SQL<Output: Sendable>: ReadStatement {
-  /// As it was written, with the parameters of its interpolations.
+  /// The SQL as written, with the parameters of its interpolations.
   public let text: StatementText
   private let output: @Sendable (RowCursor) throws -> Output
 
@@ -32,7 +32,7 @@ extension SQL: OrderingTerm, GroupingTerm, SelectionTerm where Output: ColumnVal
 }
 
 extension SQL: ExpressionProtocol where Output: ColumnValue {
-  /// The text in brackets, so that it can stand inside of others.
+  /// The text in parentheses, for use inside of other expressions.
   public var expression: ColumnExpression<Output> {
     var whole = StatementText("(")
     whole.append(text)
@@ -42,8 +42,8 @@ extension SQL: ExpressionProtocol where Output: ColumnValue {
 }
 
 extension SQL where Output: Table {
-  /// A statement of records, which selects `\(columns: Output.self)` first. Further columns are not
-  /// read. Running one that begins with other columns, as `SELECT *`, throws `failed`.
+  /// A statement of records, which selects `\(columns: Output.self)` first. Further columns are
+  /// ignored. Running one that begins with other columns, such as `SELECT *`, throws `failed`.
   public init(_ text: SQLText, as type: Output.Type = Output.self) {
     self.text = text.text
     output = { cursor in
@@ -72,16 +72,16 @@ extension SQL {
   }
 }
 
-/// A literal of SQL. Tables and columns are named by their types; everything else becomes a parameter.
+/// A literal of SQL. Types give the names of tables and columns; other values are parameters.
 public struct SQLText: ExpressibleByStringInterpolation, Sendable {
   let text: StatementText
 
   /// The text as it is: SQL, without parameters.
   public init(stringLiteral sql: String) { text = StatementText(sql) }
-  /// The literal's parts as they are, its interpolations by their kinds.
+  /// The literal's parts unchanged, its interpolations by their kinds.
   public init(stringInterpolation interpolation: StringInterpolation) { text = interpolation.text }
 
-  /// Puts a literal together: values become parameters, columns and tables names.
+  /// Builds a literal: values become parameters; columns and tables become names.
   public struct StringInterpolation: StringInterpolationProtocol {
     var text = StatementText("")
 
@@ -106,12 +106,12 @@ public struct SQLText: ExpressibleByStringInterpolation, Sendable {
       text.append(StatementText(name: Row.description.tableName))
     }
 
-    /// All columns of a table, in the order that reading a record of it needs.
+    /// All columns of a table, in the order that a record is read.
     public mutating func appendInterpolation<Row: Table>(columns table: Row.Type) {
       text.append(Row.description.selectedColumns)
     }
 
-    /// Text that is SQL itself. It is not checked; never put there what somebody has typed.
+    /// Raw SQL. It is not checked: never pass user input.
     public mutating func appendInterpolation(raw sql: String) { text.append(sql) }
   }
 }

@@ -1,7 +1,7 @@
 import StemmaTables
 
-/// Values that belong together: what `@Selection` makes of a struct. One that is nested in a table can be a group of
-/// its columns, or its key; each can be what a statement selects:
+/// A struct of values, made by `@Selection`. One that is nested in a table can be a group of its
+/// columns, or its key; each can be the output of a statement:
 ///
 ///     @Selection struct Load {
 ///       var name: String
@@ -16,32 +16,31 @@ public protocol Selection: Sendable {
   init(_ row: RowReader) throws(StoreError)
 }
 
-/// The terms that a statement selects for the properties of a `@Selection`, in order of declaration.
+/// The terms of a statement for the properties of a `@Selection`, in order of declaration.
 public protocol SelectionColumns: SelectionTerm where Output: Selection, Output.Columns == Self {}
 
-/// An expression of which a statement gives the value.
+/// An expression whose value a statement returns.
 public struct SelectedColumn: Sendable {
   let text: StatementText
-  /// The same in a statement that leaves out equal rows: of equal values, SQLite sees that they are.
+  /// The text for `SELECT DISTINCT`, which is equal for values that are equal in Swift.
   let distinctText: StatementText
 
-  /// A comparison that has no truth value, as with null, is false.
+  /// A comparison without a truth value, as with null, gives false.
   public init<Column: ExpressionProtocol>(_ column: Column) {
-    // A comparison with null has no truth value; in Swift it is false.
     let isTruth = Column.Value.self == Bool.self
     text = isTruth ? .combination(column.text, " IS ", StatementText("TRUE")) : column.text
     let type = Column.Value.columnType
     if type.isList || isTruth {
       distinctText = text
     } else if type.scalar == .awsDateTime {
-      // What is no time stays as it is.
+      // Text that is not a time stays unchanged.
       distinctText = .call("ifnull", .call(SQLFunction.dateTime.rawValue, column.comparedText), text)
     } else {
       distinctText = column.comparedText
     }
   }
 
-  /// Columns as they stand in their tables.
+  /// Columns as their tables store them.
   init(text: StatementText) {
     self.text = text
     distinctText = text

@@ -1,11 +1,11 @@
 import StemmaEvents
 import StemmaTables
 
-/// A statement or a part of one: SQL, and the values for its question marks, in order.
+/// A statement or a part of one: SQL, and the values of its `?` parameters, in order.
 public struct StatementText: Sendable {
   package private(set) var sql: String
   package private(set) var values: [Value]
-  /// The relationships whose children question marks rank, by their places among `values`, which have null there.
+  /// Relationships for `referenceRank` parameters, by index in `values`, which has null there.
   private(set) var ranked: [Int: ModelDescription.Relationship] = [:]
   /// Whether it has one value for many rows.
   private(set) var isAggregate = false
@@ -40,7 +40,7 @@ public struct StatementText: Sendable {
 
   mutating func append(_ sql: String) { self.sql += sql }
 
-  /// The parts one after the other, the first behind `start`. Nothing if there are none.
+  /// Appends the parts, with `start` before the first. Appends nothing if there are none.
   mutating func append(_ parts: [StatementText], _ start: String, separator: String) {
     for (index, part) in parts.enumerated() {
       append(index == 0 ? start : separator)

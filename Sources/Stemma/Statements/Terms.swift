@@ -1,16 +1,16 @@
 import StemmaEvents
 
-// The terms that closures of statements name: expressions, and columns that belong together. `OrderingTerm` is in
+// The terms of statements' closures: expressions and groups of columns. `OrderingTerm` is in
 // `Expression.swift`.
 
-/// A term that a statement can select: an expression, a key or a group of columns, or a `@Selection` struct of
-/// expressions.
+/// A term that a statement can select: an expression, a key or a group of columns, or a
+/// `@Selection` struct of expressions.
 public protocol SelectionTerm: Sendable {
-  /// The value that it gives for each row.
+  /// The output for each row.
   associatedtype Output: Sendable
-  /// The columns of the statement that it is read from.
+  /// The columns of the statement from which the output is read.
   var selected: [SelectedColumn] { get }
-  /// Reads it from the columns of a row that begin at a place.
+  /// Reads the output from the columns of a row that begin at `column`.
   static func read(_ row: RowReader, from column: Int) throws(StoreError) -> Output
 }
 
@@ -32,11 +32,11 @@ extension ExpressionProtocol {
 
 /// A term by which rows can be grouped: an expression, a key or a group of columns.
 public protocol GroupingTerm: Sendable {
-  /// The text behind `GROUP BY`.
+  /// The text after `GROUP BY`.
   var grouping: Grouping { get }
 }
 
-/// The text behind `GROUP BY`.
+/// The text after `GROUP BY`.
 public struct Grouping: Sendable {
   let text: StatementText
 }
@@ -48,17 +48,17 @@ extension ExpressionProtocol {
 
 // MARK: Columns that belong together
 
-/// Columns of a table that belong together: what `@Table` makes of a nested `@Selection`, a group of columns or a key.
+/// A group of columns or a key of a table, which `@Table` makes of a nested `@Selection`.
 ///
-/// A statement selects, orders and groups by it as by a column: `Enrollment.select { $0.id }` gives the keys.
+/// A statement selects, orders and groups by it as by a column: `Enrollment.select { $0.id }`.
 public protocol ColumnGroup: OrderingTerm, GroupingTerm, SelectionTerm where Output: Selection {
   /// One for each property, in order of declaration.
   var _columns: [GroupColumn] { get }
 }
 
-/// A column of a group, of which the type does not matter.
+/// A column of a group, with its type erased.
 public struct GroupColumn: Sendable {
-  /// The column in a table that a statement calls so.
+  /// The column of a table, by the statement's alias of the table.
   private let expression: @Sendable (_ table: String) -> any ExpressionProtocol
   private let table: String
 
@@ -72,7 +72,7 @@ public struct GroupColumn: Sendable {
     self.init(Root.description.tableName) { column.expression(of: $0) as ColumnExpression<Value> }
   }
 
-  /// Of a type that no column can have, which is said where it is declared.
+  /// For a type that no column can have; the compiler reports this at the property.
   @_disfavoredOverload
   public init<Root, Value>(_ column: TableColumn<Root, Value>) { preconditionFailure("cannot be called") }
 
@@ -86,7 +86,7 @@ extension ColumnGroup {
   public var selected: [SelectedColumn] { _columns.flatMap(\.term.selected) }
   /// By its columns, the first is the most significant.
   public var grouping: Grouping { Grouping(text: list { $0.groupedText }) }
-  /// The lowest first, by its columns; `asc()` says the same.
+  /// The lowest first, by its columns, as with `asc()`.
   public var ordering: Ordering { asc() }
   /// The lowest first, by its columns; the first is the most significant.
   public func asc() -> Ordering { Ordering(text: list { $0.asc().text }) }
@@ -118,7 +118,7 @@ where Key.Output: TableKey {
 }
 
 extension ColumnGroup where Output: TableKey {
-  /// Whether the key is among these. One statement, however many there are.
+  /// Whether the key is among these. Always one statement.
   public func `in`(_ keys: some Swift.Sequence<Output>) -> ColumnExpression<Bool> {
     ColumnExpression(.combination(Output.among(keys, _columns.map(\.term.text)), "", StatementText("")))
   }

@@ -1,15 +1,15 @@
 import StemmaEvents
 import StemmaTables
 
-/// Values, or keys of several parts, as one parameter of a statement, so that its text does not depend on how many there
-/// are.
+/// Values, or keys of several parts, as one parameter, so that the statement's text does not depend
+/// on their count.
 struct ValueList {
   /// A JSON array of the values, or of arrays of the parts.
   let parameter: Value
-  /// Whether texts are escaped: of one that holds U+0000, SQLite's JSON gives what stands in front of it.
+  /// Whether texts are escaped, because SQLite's JSON functions cut a text at U+0000.
   private let isEscaped: Bool
 
-  /// `rows`: equally long.
+  /// All `rows` have equal lengths.
   init(_ rows: [[Value]]) {
     let isEscaped = rows.contains { $0.contains(where: Self.holdsZero) }
     let parts = rows.map { row in row.map { Self.json($0, isEscaped) } }
@@ -17,7 +17,7 @@ struct ValueList {
     self.isEscaped = isEscaped
   }
 
-  /// `(SELECT … FROM json_each(?))`, the values as `shown` makes them.
+  /// `(SELECT … FROM json_each(?))`, with each value transformed by `shown`.
   func text(_ shown: (StatementText) -> StatementText = { $0 }) -> StatementText {
     var text = StatementText("(SELECT ")
     text.append(shown(StatementText(part("value"))))
@@ -25,7 +25,7 @@ struct ValueList {
     return text
   }
 
-  /// The same of keys with so many parts, without the parameter.
+  /// The same for keys with this number of parts, without the parameter.
   func sql(parts: Int) -> String {
     let columns =
       parts == 1 ? [part("value")] : (0..<parts).map { part("json_extract(value, '$[\($0)]')") }
@@ -40,7 +40,7 @@ struct ValueList {
     if case .string(let text) = value { text.utf8.contains(0) } else { false }
   }
 
-  /// As SQLite reads it: a large integer is one, and not text as for other programs.
+  /// JSON for SQLite: unlike in `Value.json`, a large integer is a number, and not text.
   private static func json(_ value: Value, _ isEscaped: Bool) -> JSON {
     switch value {
     case .int(let number): .int(number)

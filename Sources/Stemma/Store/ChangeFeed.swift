@@ -1,11 +1,11 @@
+import StemmaEvents
 import StemmaTables
-import Synchronization
 
-/// Tells observers that the tables have changed.
+/// Notifies observers that the tables have changed.
 ///
-/// Commits of this store are told at once. Those of other processes, of other stores on the same directory, and a rebuild
-/// of the tables are noticed by looking at SQLite's counter of changes, which costs a few microseconds, as long as anybody
-/// observes.
+/// Commits of this store notify at once. Commits of other processes and stores, and rebuilds of the
+/// tables, are found by polling while there are observers. A poll of SQLite's change counter costs
+/// a few microseconds.
 final class ChangeFeed: Sendable {
   private let readers: Readers
   private let rows: RowFeed
@@ -18,7 +18,7 @@ final class ChangeFeed: Sendable {
     var isFinished = false
   }
 
-  /// How often others' changes are looked for.
+  /// The polling interval.
   private static let interval = Duration.milliseconds(100)
 
   init(_ readers: Readers, _ rows: RowFeed) {
@@ -26,7 +26,7 @@ final class ChangeFeed: Sendable {
     self.rows = rows
   }
 
-  /// One element now and one after each change; changes while nobody listens are one element.
+  /// One element at once and one after each change; changes between two reads are one element.
   func stream() -> AsyncStream<Void> {
     let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     let number = state.withLock { state -> Int? in
@@ -74,7 +74,7 @@ final class ChangeFeed: Sendable {
     state.withLock { state in
       precondition(
         (state.watch == nil) == state.observers.isEmpty, "others' changes are looked for if anybody observes")
-      precondition(!state.isFinished || state.observers.isEmpty, "nobody observes a closed store")
+      precondition(!state.isFinished || state.observers.isEmpty, "a closed store has no observers")
       precondition(
         state.observers.keys.allSatisfy { $0 <= state.nextNumber }, "each observer has a number of its own")
     }
@@ -95,18 +95,18 @@ final class ChangeFeed: Sendable {
   }
 }
 
-/// Notices that somebody has changed the tables.
+/// Detects changes of the tables by other connections.
 private actor ForeignChanges {
   private let readers: Readers
   private let executor = QueueExecutor("stemma.watch")
   nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
-  /// A connection of its own: the counter says what others than this connection have done.
+  /// A separate connection, because the counter shows only changes by other connections.
   private var connection: ReadConnection?
   private var seen: Int64?
 
   init(_ readers: Readers) { self.readers = readers }
 
-  /// What cannot be read now is read again soon, and whoever observes finds it out when it reads the rows.
+  /// An error counts as a change: observers meet it when they read rows, and the next poll retries.
   func haveHappened() -> Bool {
     do {
       let isReplaced = connection?.isReplaced ?? false
@@ -116,7 +116,7 @@ private actor ForeignChanges {
       }
       let counter = try connection?.changeCounter()
       defer { seen = counter }
-      // At first, too: something may have happened before anybody looked.
+      // The first poll counts as a change, because there may be earlier ones.
       return isReplaced || seen != counter
     } catch {
       connection = nil

@@ -1,19 +1,19 @@
 import StemmaEvents
 import StemmaNode
 
-/// Changes that were made without knowing of each other and do not fit. The record shows one of them; the conflict stays
+/// Concurrent changes that do not fit together. The record shows one of them; the conflict stays
 /// listed until a decision, or a new write of the field.
 public struct Conflict: Sendable, Identifiable {
-  /// What does not fit.
+  /// The kinds of conflicts.
   public enum Kind: String, Sendable {
     /// A field, or several that are written together, has differing values.
     case value
-    /// The record was deleted, and changed or created anew.
+    /// The record was deleted, and changed or created again.
     case delete
-    /// Several records refer to one whose `@HasOne` shows only one of them. Link or delete the others.
+    /// Several records refer to one whose `@HasOne` shows one. Link or delete the others.
     case cardinality
-    /// A reference leads to a record that is not there: it was deleted, has not come yet, or never was. Those to a partition
-    /// that this store does not hold are not listed: the record is elsewhere.
+    /// A reference leads to no record: it was deleted, is not received yet, or never existed.
+    /// References to partitions that this store does not hold are not listed.
     case dangling
   }
 
@@ -21,14 +21,14 @@ public struct Conflict: Sendable, Identifiable {
   public struct Candidate: Sendable, Identifiable {
     /// The event that made it.
     public var id: String { event }
-    /// From 1, which is the one that is shown.
+    /// The place from 1, which is the candidate that is shown.
     public let number: Int
-    /// The event that made it, as the tool names it.
+    /// The event that made it, in the tool's spelling.
     public let event: String
-    /// The length of the history that it builds on; the longer one is shown.
+    /// The length of the history that it builds on; the longest history is shown.
     public let version: UInt64
-    /// When it was made, in milliseconds, by its writer's clock. It decides only where `version` does not, or
-    /// between values under the policy `.latest`.
+    /// When it was made, in milliseconds, by its writer's clock. It decides only between equal
+    /// versions, or between values under the policy `.latest`.
     public let time: Date
     /// The node that made it, by name.
     public let origin: String
@@ -37,12 +37,12 @@ public struct Conflict: Sendable, Identifiable {
     /// Whether it is a decision about an earlier conflict.
     public let isResolution: Bool
     let json: JSON
-    let dot: Dot
-    /// The field that the conflict is about, if it is one.
+    let dot: EventID
+    /// The field of the conflict, if it is about one.
     let field: String?
 
-    /// The value that it gives the column of a property, such as `candidate.value(\.title, of: Task.self)`. Nil if the
-    /// conflict is not about that column.
+    /// The candidate's value for a property's column: `candidate.value(\.title, of: Task.self)`.
+    /// Nil if the conflict is not about that column.
     ///
     /// - Throws: `unreadable` if the value does not fit the property's type.
     public func value<Row: Table, Value: ColumnValue>(
@@ -52,7 +52,7 @@ public struct Conflict: Sendable, Identifiable {
       return field == name ? try value(as: Value.self) : try value(of: name, as: Value.self)
     }
 
-    /// As above, of a property that is stored as a representation of it.
+    /// As above, for a property that is stored as a representation of it.
     public func value<Row: Table, Representation: ColumnRepresentation>(
       _ column: KeyPath<Row.Columns, TableColumn<Row, Representation>>, of type: Row.Type = Row.self
     ) throws(StoreError) -> Representation.Represented? {
@@ -62,14 +62,14 @@ public struct Conflict: Sendable, Identifiable {
         : try value(of: name, as: Representation.self)?.represented
     }
 
-    /// The value that it gives the field.
+    /// The candidate's value for the field.
     ///
-    /// - Throws: `unreadable` if it is none of this type.
+    /// - Throws: `unreadable` if it does not fit this type.
     public func value<Value: ColumnValue>(as type: Value.Type) throws(StoreError) -> Value {
       try Value(datum: Datum(json.value(as: type.columnType)))
     }
 
-    /// The value of one field, where the conflict is about several: a reference, or a whole record. Nil if it gives none.
+    /// The value of a field in a conflict about a reference or a whole record; nil if none.
     public func value<Value: ColumnValue>(
       of field: String, as type: Value.Type
     ) throws(StoreError) -> Value? {
@@ -79,24 +79,24 @@ public struct Conflict: Sendable, Identifiable {
       return try Value(datum: Datum(member.value.value(as: type.columnType)))
     }
 
-    /// Of a `delete` conflict: whether the record exists after it.
+    /// For a `delete` conflict: whether the record exists after this change.
     public var exists: Bool { if case .bool(false) = json { false } else { true } }
   }
 
-  /// What does not fit, and so what can be decided: `keep` and `delete` are for deletions.
+  /// The kind, which limits the decisions: `keep` and `delete` are for deletions only.
   public let kind: Kind
   /// The model's name in the schema.
   public let model: String
-  /// As the tool prints it.
+  /// The key in the tool's spelling.
   public let key: String
-  /// The field, or the relationship whose reference fields are in conflict; nil for `delete`, and for a whole record under
-  /// the policy `.optimistic`.
+  /// The field, or the relationship of the reference fields in conflict; nil for `delete`, and for
+  /// a whole record under the policy `.optimistic`.
   public let field: String?
-  /// The changes that do not fit, the one that is shown first.
+  /// The conflicting changes; the first one is shown.
   public let candidates: [Candidate]
   let keyJSON: JSON
 
-  /// Identifies a conflict among all that are open, whatever its candidates are.
+  /// Identifies a conflict among all open ones, independent of its candidates.
   public struct ID: Hashable, Sendable {
     let model: String
     let key: String
@@ -104,12 +104,12 @@ public struct Conflict: Sendable, Identifiable {
     let field: String?
   }
 
-  /// The same for a conflict that is listed again, also with another candidate.
+  /// Equal for a conflict that is listed again, also with another candidate.
   public var id: ID { ID(model: model, key: key, kind: kind, field: field) }
 
   /// The key of the record.
   ///
-  /// - Throws: `models` if the record is of another model, `unreadable` if the key does not fit the type.
+  /// - Throws: `models` for another model's record, `unreadable` if the key does not fit the type.
   public func key<Row: Table>(of type: Row.Type) throws(StoreError) -> Row.PrimaryKey {
     try Row.key(of: model) { columns in
       if columns.count == 1, let column = columns.first { return [keyJSON.value(as: column.type)] }
@@ -120,7 +120,7 @@ public struct Conflict: Sendable, Identifiable {
     }
   }
 
-  /// What tells it from all others, and from what it was before there was another candidate.
+  /// Identifies the conflict with its current candidates.
   var identity: [String] { [model, key, kind.rawValue, field ?? ""] + candidates.map(\.event) }
 
   init(_ conflict: ConflictDescription) {
@@ -135,7 +135,7 @@ public struct Conflict: Sendable, Identifiable {
     key = conflict.keyText
     field = conflict.field
     keyJSON = conflict.key
-    // Of a reference, or a whole record, the candidates name their fields.
+    // In conflicts about a reference or a whole record, the candidates name their fields.
     let field = conflict.fields.first { $0 == conflict.field }
     candidates = conflict.candidates.map {
       Candidate(
@@ -154,7 +154,7 @@ extension Conflict: Hashable {
 }
 
 extension Conflict.Candidate: Hashable {
-  /// Whether they are one change, in the same place of the order.
+  /// Whether they are one change, at the same place of the order.
   public static func == (a: Self, b: Self) -> Bool {
     (a.number, a.event, a.dot, a.isResolution) == (b.number, b.event, b.dot, b.isResolution)
       && a.json.text == b.json.text
@@ -164,7 +164,7 @@ extension Conflict.Candidate: Hashable {
 }
 
 extension Table {
-  /// The key of a record of the model `name`, of which `values` gives the parts.
+  /// The key of a record of the model `name`, from the parts that `values` returns.
   static func key(
     of name: String, _ values: (ArraySlice<ModelDescription.Column>) -> [Value]
   ) throws(StoreError) -> PrimaryKey {
@@ -185,7 +185,7 @@ extension Table {
 public struct Resolution: Sendable {
   let decision: StemmaNode.Resolution
 
-  /// What this candidate says.
+  /// The candidate's value or state.
   public static func take(_ candidate: Conflict.Candidate) -> Resolution {
     Resolution(decision: .takeEvent(candidate.dot))
   }
@@ -193,12 +193,12 @@ public struct Resolution: Sendable {
   public static func set(_ value: some ColumnValue) -> Resolution {
     Resolution(decision: .set(value.datum.value.json))
   }
-  /// What is shown.
+  /// The candidate that is shown.
   public static let shown = Resolution(decision: .shown)
   /// The candidate with the latest time.
   public static let newest = Resolution(decision: .newest)
   /// The record stays, although it was deleted.
   public static let keep = Resolution(decision: .keep)
-  /// The record goes.
+  /// The record is deleted.
   public static let delete = Resolution(decision: .delete)
 }

@@ -1,7 +1,7 @@
 import StemmaNode
 import StemmaSchema
 
-/// The models that a program declares, as it names them when it opens a store, and those that they lead to.
+/// The models that a program passes to open a store, and those that their relationships lead to.
 struct DeclaredModels: Sendable {
   let tables: [any Table.Type]
 
@@ -27,7 +27,7 @@ struct DeclaredModels: Sendable {
 
   /// A schema of these models alone.
   ///
-  /// - Throws: `models` with what is wrong with them, by model and property.
+  /// - Throws: `models` with all errors, by model and property.
   func schema() throws(StoreError) -> Schema {
     for table in tables { try table.description.checkJoins() }
     var lines: [ModelDescription.Line] = []
@@ -48,7 +48,7 @@ struct DeclaredModels: Sendable {
     }
   }
 
-  /// What is wrong with each line, by what it is about: nobody has written the text that its numbers are of.
+  /// The errors by model or property: the program has no SDL text for line numbers.
   private static func words(_ error: SchemaError, _ lines: [ModelDescription.Line]) -> String {
     let complaints = error.diagnostics.map { complaint -> String in
       let index = complaint.line - 1
@@ -60,8 +60,8 @@ struct DeclaredModels: Sendable {
 
   /// The node's schema with these models in it.
   ///
-  /// What a program does not declare stays: models, fields that can be null, cases of enums, indexes, relationships. So a
-  /// node can serve programs of different age.
+  /// Undeclared parts stay: models, optional fields, enum cases, indexes, relationships. So
+  /// programs of different versions can share a node.
   func extending(_ known: Schema) throws(StoreError) -> Schema {
     let own = try schema()
     var models: [Model] = []
@@ -79,7 +79,7 @@ struct DeclaredModels: Sendable {
       }
       enums[index].cases += type.cases.filter { !enums[index].cases.contains($0) }
     }
-    // The printed form implies a join model that nobody declares; one that a program adds to has to be declared.
+    // The printed form implies join models without a declaration; an extended one needs its own.
     let implied = Set(models.flatMap { $0.relationships.compactMap(\.joinModel) })
     let changed = implied.filter { name in
       models.first { $0.name == name }?.fields != known.model(named: name)?.fields
@@ -90,7 +90,7 @@ struct DeclaredModels: Sendable {
     return Schema(models: models, enums: enums, embeddedTypes: known.embeddedTypes)
   }
 
-  /// - Throws: `models` if a field that a program declares is not in the node's schema, which is not to be changed.
+  /// - Throws: `models` if a declared model or field is missing in the node's schema.
   func check(_ known: Schema) throws(StoreError) {
     for own in try schema().models {
       guard let model = known.model(named: own.name) else {
@@ -105,7 +105,7 @@ struct DeclaredModels: Sendable {
 }
 
 extension Model {
-  /// The node's model with what a program declares of it. Whether that may be is judged by whoever applies it.
+  /// The node's model with a program's additions, which are checked when the schema is applied.
   fileprivate func extended(by own: Model) throws(StoreError) -> Model {
     var fields: [Field] = []
     for (index, field) in self.fields.enumerated() {
@@ -114,7 +114,7 @@ extension Model {
         fields.append(field.extended(by: declared))
         continue
       }
-      // Another key is another model; whether that may be is not decided here.
+      // A different key is a different model, which is checked when the schema is applied.
       if isKeyField(index) { continue }
       let isGiven =
         !field.isRequired || field.defaultValue != nil || field.name == createdAt || field.name == updatedAt
@@ -135,7 +135,7 @@ extension Model {
       name: own.name, storedName: storedName, tableName: own.tableName, fields: fields,
       keyFields: key.compactMap { name in fields.firstIndex { $0.name == name } },
       partitionDepth: own.partitionDepth, relationships: relationships, indexes: indexes,
-      // A program that says nothing of them takes what the node has.
+      // The default policies of a program leave the node's policies unchanged.
       conflictPolicy: own.conflictPolicy == .automerge ? conflictPolicy : own.conflictPolicy,
       deletePolicy: own.deletePolicy == .byVersion ? deletePolicy : own.deletePolicy,
       createdAt: own.createdAt ?? createdAt, updatedAt: own.updatedAt ?? updatedAt)
@@ -153,9 +153,9 @@ extension Field {
 }
 
 extension FieldType {
-  /// Whether the Swift type takes whatever the node's stricter one allows: a `String` property a field of type AWSEmail.
+  /// Whether the Swift type holds all values of the node's stricter type, as `String` for AWSEmail.
   fileprivate func holdsAll(of strict: FieldType) -> Bool {
-    // A `Codable` value and a list of them are JSON here; the schema may say more of it.
+    // `Codable` values and lists of them are JSON here; the schema can be more specific.
     if !isList, base == .scalar(.awsJSON), case .embedded = strict.base { return true }
     guard isList == strict.isList, elementsRequired == strict.elementsRequired || !isList else {
       return false

@@ -1,6 +1,6 @@
 import Observation
 
-/// The rows of a statement for a view: the newest ones after commits that change them, on the main actor.
+/// The newest rows of a statement for a view, updated after commits, on the main actor.
 ///
 ///     @State private var reminders = store.live(Reminder.order { $0.title })
 ///     …
@@ -10,10 +10,10 @@ import Observation
 public final class LiveRows<Output: Sendable> {
   /// Empty until the first read has ended.
   public private(set) var rows: [Output] = []
-  /// Whether rows have been read: with it, no rows means that there are none.
+  /// Whether rows have been read: only then does an empty `rows` mean that there are none.
   public private(set) var isLoaded = false
-  /// Why the rows are those of an earlier state, if the last reading of them has failed. They are read again after the next
-  /// commit.
+  /// The error of the last read, if it failed: `rows` show an earlier state until the next
+  /// successful read, which a commit triggers.
   public private(set) var error: (any Error)?
   @ObservationIgnored private var task: Task<Void, Never>?
 
@@ -31,7 +31,7 @@ public final class LiveRows<Output: Sendable> {
 
   deinit { task?.cancel() }
 
-  /// Traps if rows are there that nobody has read. For tests.
+  /// Traps if there are rows before the first read. For tests.
   func checkInvariants() { precondition(isLoaded || rows.isEmpty, "rows are there once they were read") }
 
   private func take(_ rows: [Output]) {
@@ -42,7 +42,7 @@ public final class LiveRows<Output: Sendable> {
 }
 
 extension Store {
-  /// A holder of the rows of a statement, kept up to date as long as somebody holds it.
+  /// A live view of a statement's rows, updated as long as it is referenced.
   @MainActor
   public func live<Statement: ReadStatement>(_ rows: Statement) -> LiveRows<Statement.Output> {
     LiveRows(observe(rows))

@@ -4,10 +4,10 @@ import StemmaNode
 import StemmaReplication
 import StemmaSchema
 
-/// Partitions that a store holds or exchanges: one partition of a model, or all that a pattern matches.
+/// The partitions that a store holds or exchanges: one of a model, or all that a pattern matches.
 ///
-/// A string literal is a pattern, such as `"tenant=a*"`. An interpolated string is not, because a value in a
-/// name needs its canonical form and its escapes: `partition(_:_:)` writes both.
+/// A string literal is a pattern, such as `"tenant=a*"`. An interpolated string is not, because
+/// values need their canonical form and escapes: `partition(_:_:)` writes both.
 public struct PartitionPattern: Sendable, ExpressibleByStringLiteral {
   private enum Content: Sendable {
     case pattern(String)
@@ -17,7 +17,7 @@ public struct PartitionPattern: Sendable, ExpressibleByStringLiteral {
 
   /// A pattern as `stemma` prints it, from a setting or another program.
   ///
-  /// A pattern that can match no partition of the models throws where it is used.
+  /// A pattern that can match no partition of the models throws at its use.
   public init(pattern: String) { content = .pattern(pattern) }
 
   /// A pattern that is a literal of the source.
@@ -25,10 +25,10 @@ public struct PartitionPattern: Sendable, ExpressibleByStringLiteral {
 
   private init(_ content: Content) { self.content = content }
 
-  /// The partition of a model that the leading parts of its key name, in their order:
+  /// The partition of a model whose name has these values of the leading key parts, in their order:
   /// `.partition(Task.self, workspace.id)`. A model with a single partition takes no parts.
   ///
-  /// Parts of another number or type throw where the partition is used.
+  /// A wrong number of parts or a wrong type throws at its use.
   public static func partition<Row: Table, each Part: KeyValue>(
     _ type: Row.Type, _ parts: repeat each Part
   ) -> PartitionPattern {
@@ -37,7 +37,7 @@ public struct PartitionPattern: Sendable, ExpressibleByStringLiteral {
     return PartitionPattern(.parts(type, data))
   }
 
-  /// The pattern as a person writes it. Only parts of a key are checked.
+  /// The pattern as text. Only parts of a key are checked.
   func text(in schema: Schema) throws(StoreError) -> String {
     switch content {
     case .pattern(let text): text
@@ -45,7 +45,7 @@ public struct PartitionPattern: Sendable, ExpressibleByStringLiteral {
     }
   }
 
-  /// As `text`, and the pattern can match a partition of some model.
+  /// As `text`; throws if the pattern can match no partition of the models.
   func checkedText(in schema: Schema) throws(StoreError) -> String {
     let text = try text(in: schema)
     if case .pattern = content { try Self.check(text, schema) }
@@ -93,7 +93,7 @@ public struct PartitionPattern: Sendable, ExpressibleByStringLiteral {
     throw .failed("\(text): no partition of these models can have this name. \(advice)")
   }
 
-  /// Whether the text before the first wildcard can begin the name of a partition of a model.
+  /// Whether the text before the first wildcard can begin a partition name of the model.
   private static func canMatch(_ pattern: ScopePattern, _ model: Model) -> Bool {
     let head = pattern.bytes.prefix {
       ![UInt8(ascii: "*"), UInt8(ascii: "?"), UInt8(ascii: "[")].contains($0)
@@ -103,7 +103,7 @@ public struct PartitionPattern: Sendable, ExpressibleByStringLiteral {
     return field.starts(with: head) || head.starts(with: field)
   }
 
-  /// The partition of a model that a name means, however its values are spelled; nil if it is of another model.
+  /// The model's partition with this name in any spelling; nil if it is of another model.
   private static func canonical(_ name: String, _ model: Model, _ schema: Schema) -> Partition? {
     if let only = Partition(of: model) { return only.description == name ? only : nil }
     let words = name.split(separator: ",", omittingEmptySubsequences: false)

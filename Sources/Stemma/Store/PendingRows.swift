@@ -1,7 +1,7 @@
+import StemmaEvents
 import StemmaTables
-import Synchronization
 
-/// What somebody who observes rows has yet to take, in the order of the commits.
+/// Queued elements of one observer of rows, in commit order.
 final class PendingRows<Output: Sendable>: Sendable {
   private typealias Element = Result<[Output], any Error>
 
@@ -9,18 +9,17 @@ final class PendingRows<Output: Sendable>: Sendable {
   private let state: Mutex<State>
 
   private struct State {
-    /// Of the rows that were read last; nil: the next ones count as others.
+    /// The digest of the rows that were read last; nil: the next rows count as different.
     var read: Int?
-    /// Of the rows that were given out last.
+    /// The digest of the last durable rows.
     var given: Int?
-    /// Read in commits that may yet fail.
+    /// Elements of commits that are not durable yet.
     var held: [Element] = []
     var elements: ArraySlice<Element> = []
-    /// How many rows `elements` has.
     var rowCount = 0
   }
 
-  /// Reads the rows as they are, and from then on what each commit makes of them.
+  /// Reads the current rows, and from then on the rows after each commit.
   static func begin(_ observation: RowObservation<Output>) async throws -> (PendingRows, first: [Output]) {
     let text = observation.text
     let (tables, first) = try await observation.store.read { (connection: ReadConnection) in
@@ -43,7 +42,7 @@ final class PendingRows<Output: Sendable>: Sendable {
 
   deinit { observation.store.rows.remove(ObjectIdentifier(self)) }
 
-  /// The oldest element that was not taken.
+  /// Removes and returns the oldest element.
   func takeFirst() throws -> [Output]? {
     let element = state.withLock { state -> Element? in
       guard let element = state.elements.popFirst() else { return nil }
@@ -77,7 +76,7 @@ final class PendingRows<Output: Sendable>: Sendable {
         state.elements.append(element)
         state.rowCount += Self.count(element)
       }
-      // Each element has all rows, so what an older one showed is in the next one.
+      // Each element has all rows, so the oldest ones can be dropped.
       while state.elements.count > limits.elements || state.rowCount > limits.rows, state.elements.count > 1 {
         state.rowCount -= state.elements.popFirst().map(Self.count) ?? 0
       }

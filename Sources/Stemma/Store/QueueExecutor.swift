@@ -1,7 +1,7 @@
 import Dispatch
 
-/// Runs an actor on a queue of its own, so that waiting for a disk blocks none of the few threads that all tasks
-/// share.
+/// Runs an actor on its own queue, so that waiting for a disk does not block the threads of Swift's
+/// shared pool.
 final class QueueExecutor: SerialExecutor {
   private let queue: DispatchQueue
 

@@ -2,7 +2,7 @@ import StemmaEvents
 import StemmaTables
 
 extension ReadConnection {
-  /// All rows of a statement that selects `Row`'s columns from its first one on.
+  /// All rows of a statement that selects the columns of `Row` first.
   func rows<Row: Table>(
     _ type: Row.Type, _ sql: String, _ bindings: [Value], _ store: Store, _ isPast: Bool
   ) throws -> [Row] {

@@ -2,15 +2,15 @@ import StemmaEvents
 import StemmaTables
 
 extension Store {
-  /// Reads that see the same state. Only valid inside of the closure that it was given to.
+  /// Reads of one state. Valid only inside of the closure that receives it.
   public class ReadTransaction {
     let store: Store
     private let prepared: (String) throws -> Statement
-    /// What reads outside of a commit; nil inside of one.
+    /// The connection outside of a commit; nil inside of one.
     private let connection: ReadConnection?
     private var hasEnded = false
 
-    /// Of a commit. `prepared` gives a statement without parameters that nobody steps.
+    /// For a commit. `prepared` returns a statement that is not in use, without bound parameters.
     init(_ store: Store, _ prepared: @escaping (String) throws -> Statement) {
       self.store = store
       self.prepared = prepared
@@ -23,10 +23,10 @@ extension Store {
       prepared = { try connection.statement($0) }
     }
 
-    /// The commit that this is, if it has events already: what is read then is durable only if the commit is made.
+    /// The enclosing commit, if it has events: what is read is durable only if it succeeds.
     var openCommit: RecordedSettings? { nil }
 
-    /// Says that the closure has returned that the transaction was given to.
+    /// Ends the transaction: its closure has returned.
     final func end() { hasEnded = true }
 
     /// - Throws: `ended`.
@@ -47,7 +47,7 @@ extension Store {
       return row
     }
 
-    /// Runs a statement and lets `body` read its rows.
+    /// Runs a statement and passes its rows to `body`.
     @usableFromInline
     final func read<Result>(_ text: StatementText, _ body: (RowCursor) throws -> Result) throws -> Result {
       try checkIsOpen()
@@ -56,11 +56,11 @@ extension Store {
       return try statement.read(text, store, in: openCommit, body)
     }
 
-    /// Says what a statement met, of which its reader was told in words.
+    /// Receives corruption that a statement met; its reader gets an error in words.
     func note(_ damage: TablesError) {}
   }
 
-  /// Lets `body` make several reads that see the same committed state, whatever is written meanwhile.
+  /// Runs several reads on one committed state, whatever is written at the same time.
   public func read<Result: Sendable>(
     _ body: @escaping @Sendable (ReadTransaction) throws -> Result
   ) async throws -> Result {
@@ -73,7 +73,7 @@ extension Store {
     }
   }
 
-  /// Runs a statement and lets `body` read its rows, on a thread that may wait for the disk.
+  /// Runs a statement and passes its rows to `body`, on a thread that may wait for the disk.
   @usableFromInline
   func read<Result: Sendable>(
     _ text: StatementText, _ body: @escaping @Sendable (RowCursor) throws -> Result
@@ -89,7 +89,7 @@ extension Statement {
     _ text: StatementText, _ store: Store, in commit: RecordedSettings? = nil, isPast: Bool = false,
     _ body: (RowCursor) throws -> Result
   ) throws -> Result {
-    // A read that ends early must not leave the statement, and with it a transaction, open.
+    // A read that ends early must not leave the statement and its transaction open.
     defer { reset() }
     for (index, value) in text.values.enumerated() { bind(Int32(index + 1), value) }
     for (index, relationship) in text.ranked {

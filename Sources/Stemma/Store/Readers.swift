@@ -1,46 +1,46 @@
+import StemmaEvents
 import Dispatch
 import StemmaTables
-import Synchronization
+import struct Synchronization.Atomic
 
-/// The connections that read, and the threads that they are used on.
+/// The connections and threads of reads.
 ///
-/// A look-up by key costs a fraction of what handing it to another thread does, so it runs where it is asked for.
-/// All other reads go to a queue and block none of the few threads that all tasks share.
+/// A lookup by key costs a fraction of a thread switch, so it runs on the caller's thread. All
+/// other reads run on a queue and do not block the threads of Swift's shared pool.
 ///
-/// A connection that is given back holds the state that it has read, for the next read to take if nothing was committed
-/// meanwhile; a few milliseconds after the first one, all let go.
+/// A returned connection keeps its snapshot, which the next read uses if there was no commit since.
+/// A few milliseconds after the first return, all idle connections release their snapshots.
 final class Readers: Sendable {
   private let path: String
   private let queues: [Reader]
   private let nextQueue = Atomic<Int>(0)
   private let idle = Mutex<[Idle]>([])
   private let closed = Atomic<Bool>(false)
-  /// Rises with each commit of this store: what was known of the tables' file may be wrong then.
+  /// The number of this store's commits. Each voids earlier checks of the tables' file.
   private let commits = Atomic<Int>(0)
-  /// Whether connections will let go of the states that they hold.
+  /// Whether a release of the snapshots is scheduled.
   private let willLetGo = Atomic<Bool>(false)
 
   /// How many reads run on queues at the same time.
   private static let queueCount = 3
   /// How many connections are kept open.
   private static let idleLimit = 8
-  /// How long a connection is used without looking whether another file stands in the place of its own: less than it takes
-  /// to open that and to commit to it, so that nobody can have done so meanwhile.
+  /// How long a connection is used without checking whether its file was replaced. A replacement
+  /// takes longer to open and to commit to, so no commit is missed.
   private static let checkInterval = Duration.microseconds(100)
-  /// How long a state is held without need. SQLite's log can be cut short only while nobody holds a state of it.
+  /// How long a snapshot is held idle. SQLite truncates its log only while no snapshot is held.
   private static let holdingInterval = DispatchTimeInterval.milliseconds(2)
 
-  /// A connection that nobody uses.
+  /// An idle connection.
   ///
-  /// Unchecked, because a connection is no value; it is in this list or in the hands of one read, never in both.
+  /// Unchecked: a connection is not Sendable, but is either in this list or used by one read.
   private struct Idle: @unchecked Sendable {
     let connection: ReadConnection
-    /// When its file was looked at, and after how many commits.
+    /// When its file was checked, and after how many commits.
     let checked: ContinuousClock.Instant
     let commits: Int
   }
 
-  /// Whether new reads are refused.
   var isClosed: Bool { closed.load(ordering: .acquiring) }
 
   init(_ path: String) {
@@ -48,10 +48,10 @@ final class Readers: Sendable {
     queues = (0..<Self.queueCount).map { _ in Reader() }
   }
 
-  /// Says that a commit was made, so that every read that begins later shows it.
+  /// Counts a commit, so that every later read shows it.
   func noteCommit() { commits.wrappingAdd(1, ordering: .releasing) }
 
-  /// Lets reads that are under way end, and refuses others.
+  /// Refuses new reads; running ones finish.
   func close() {
     idle.withLock { idle in
       closed.store(true, ordering: .releasing)
@@ -59,7 +59,7 @@ final class Readers: Sendable {
     }
   }
 
-  /// Runs `body` on this thread with a connection to the tables that are there now.
+  /// Runs `body` on this thread with a connection to the current tables.
   func readHere<Result>(_ body: (ReadConnection) throws -> Result) throws -> Result {
     let reader = try borrow()
     defer { giveBack(reader) }
@@ -91,7 +91,7 @@ final class Readers: Sendable {
     let (commits, now) = (commits.load(ordering: .acquiring), ContinuousClock.now)
     while let reader = idle.withLock({ $0.popLast() }) {
       if reader.commits == commits, now - reader.checked < Self.checkInterval { return reader }
-      // One that is replaced is closed.
+      // A connection to a replaced file is closed.
       if !reader.connection.isReplaced {
         return Idle(connection: reader.connection, checked: now, commits: commits)
       }
@@ -101,7 +101,7 @@ final class Readers: Sendable {
 
   private func giveBack(_ reader: Idle) {
     let isKept = idle.withLock { idle in
-      // Looked at here, as else one that is given back while the store is being closed would stay open.
+      // Checked under the lock: otherwise, a connection returned during `close` would stay open.
       guard !isClosed, idle.count < Self.idleLimit else { return false }
       idle.append(reader)
       return true
@@ -109,10 +109,10 @@ final class Readers: Sendable {
     if isKept { letGoSoon() }
   }
 
-  /// Traps if what is kept contradicts itself. For tests, on any thread, also while others read.
+  /// Traps if the state is inconsistent. For tests, on any thread, also during reads.
   ///
-  /// - A connection is kept once, as long as the store is open, and only so many are.
-  /// - Nobody has left anything open on it.
+  /// - A connection is kept once, as long as the store is open, within the limit.
+  /// - An idle connection has no open statement.
   func checkInvariants() {
     idle.withLock { idle in
       precondition(idle.count <= Self.idleLimit, "few connections are kept")
@@ -122,7 +122,7 @@ final class Readers: Sendable {
     }
   }
 
-  /// One that is lent at that time is let go of after it was given back.
+  /// A connection in use at that time schedules its own release when it is returned.
   private func letGoSoon() {
     guard !willLetGo.load(ordering: .relaxed), !willLetGo.exchange(true, ordering: .acquiringAndReleasing)
     else { return }
@@ -137,7 +137,6 @@ final class Readers: Sendable {
   }
 }
 
-/// Runs reads on a queue of its own.
 private actor Reader {
   private let executor = QueueExecutor("stemma.reader")
   nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }

@@ -1,38 +1,38 @@
 import StemmaEvents
 import StemmaNode
 
-/// One change of one record, as the log has it.
+/// One change of one record, from the log.
 public struct RecordEvent: Sendable, Hashable, Identifiable {
-  /// What an event does to its record.
+  /// The kind of change that an event makes to its record.
   ///
-  /// `link` and `unlink` write the fields of a reference, `resolve` decides a conflict. A deletion's cascade
-  /// is an event of its own for each record.
+  /// The cases `link` and `unlink` write the fields of a reference, `resolve` decides a conflict.
+  /// Each record deleted by a cascade has its own event.
   public enum Operation: String, Sendable {
     case create, update, delete, link, unlink, resolve
   }
 
-  /// `node:number`; with the partition it names the event everywhere.
+  /// `node:number`; with the partition, it identifies the event on every node.
   public let name: String
-  /// Where the record is filtered and sent: `folder=f`, or the model's name.
+  /// The record's partition, the unit of filters and transfers: `folder=f`, or the model's name.
   public let partition: String
-  /// The model's name in the schema; as the event has it where this node's schema has no such model.
+  /// The model's name in the schema; the event's own name if this node's schema has no such model.
   public let model: String
-  /// As the tool prints it.
+  /// The key in the tool's spelling.
   public let key: String
   /// The change that it makes to the record.
   public let operation: Operation
-  /// Of `link` and `unlink`: whose reference fields are written.
+  /// For `link` and `unlink`: the relationship whose reference fields are written.
   public let relationship: String?
-  /// When it was made, in milliseconds, by its writer's clock, which is put forward where it is behind times
-  /// that were seen; of an import the time that it gives. Events need not be in the order of their times.
+  /// When it was made, in milliseconds, by its writer's clock, which is never behind times that the
+  /// node has seen; for an import, the imported time. Events need not be in time order.
   public let time: Date
   /// The node that made it, by name.
   public let origin: String
-  /// Names the events that were written together.
+  /// Identifies the events that were written together.
   public let commit: String
   /// The author of the commit, if it names one.
   public let by: String?
-  /// Why the commit was made, if it says so.
+  /// The message of the commit, if it has one.
   public let note: String?
   /// The values that it writes, by field.
   public let fields: [String: Datum]
@@ -71,13 +71,13 @@ public struct RecordEvent: Sendable, Hashable, Identifiable {
 
   /// The key of the record.
   ///
-  /// - Throws: `models` if the record is of another model, `unreadable` if the key does not fit the type.
+  /// - Throws: `models` for another model's record, `unreadable` if the key does not fit the type.
   public func key<Row: Table>(of type: Row.Type) throws(StoreError) -> Row.PrimaryKey {
     try Row.key(of: model) { _ in keyValues }
   }
 
-  /// The value that it writes to the column of a property, such as `event.value(\.title, of: Task.self)`. Nil if it
-  /// does not write that column, or is of another model.
+  /// The value that it writes to a property's column: `event.value(\.title, of: Task.self)`. Nil if
+  /// it does not write that column, or is of another model.
   ///
   /// - Throws: `unreadable` if the value does not fit the property's type.
   public func value<Row: Table, Value: ColumnValue>(
@@ -86,7 +86,7 @@ public struct RecordEvent: Sendable, Hashable, Identifiable {
     model == Row.modelName ? try value(of: Row.columns[keyPath: column].name, as: Value.self) : nil
   }
 
-  /// As above, of a property that is stored as a representation of it.
+  /// As above, for a property that is stored as a representation of it.
   public func value<Row: Table, Representation: ColumnRepresentation>(
     _ column: KeyPath<Row.Columns, TableColumn<Row, Representation>>, of type: Row.Type = Row.self
   ) throws(StoreError) -> Representation.Represented? {
@@ -103,9 +103,9 @@ public struct RecordEvent: Sendable, Hashable, Identifiable {
 
 /// A point in a store's history.
 public enum Moment: Sendable {
-  /// What all events with a time up to this one make; two nodes that hold them agree on it.
+  /// The state after all events with times up to this one; nodes with the same events agree on it.
   case time(Date)
-  /// What this node knew when the event was its newest.
+  /// The state of this node when the event was its newest.
   case event(RecordEvent)
 
   var position: StemmaNode.Moment {
@@ -116,7 +116,7 @@ public enum Moment: Sendable {
     }
   }
 
-  /// Of a date that no event can have, the nearest that one can.
+  /// Limits a date to the range of event times.
   private static func milliseconds(of date: Date) -> UInt64 {
     let milliseconds = date.timeIntervalSince1970 * 1000
     return milliseconds > 0 ? UInt64(min(milliseconds, Double(Timestamp.latestMilliseconds))) : 0

@@ -1,23 +1,23 @@
+import StemmaEvents
 import StemmaNode
 import StemmaTables
-import Synchronization
 
-/// Has observed rows read: once for each commit of this store, and again when somebody else may have changed them.
+/// Reads observed rows: after commits of this store, and after possible changes by others.
 ///
-/// All of that happens on the thread that writes. The rows of a commit are read inside of its transaction, where the
-/// commits that share its sync can be told apart, and are given to observers once it is durable. So each of them gets
-/// what it observes in the order of the commits. Nothing is done while nobody observes.
+/// All of this runs on the writer's thread. A commit's rows are read inside its transaction, apart
+/// from commits that share its sync. Observers get them once it is durable, in commit order.
+/// Nothing is read without observers.
 final class RowFeed: Sendable {
-  /// Gives a statement without parameters that nobody steps.
+  /// Returns a statement that is not in use, without bound parameters.
   typealias Prepare = (String) throws -> Statement
 
-  /// Somebody who observes the rows of a statement.
+  /// An observer of the rows of a statement.
   struct Observer: Sendable {
-    /// What the statement reads, in lowercase; nil: what may change with any commit.
+    /// The tables that the statement reads, in lowercase; nil: any commit may change its rows.
     let tables: Set<String>?
-    /// Reads the rows, and holds them if they are others than the last ones.
+    /// Reads the rows, and holds them if they differ from the last ones.
     let read: @Sendable (Prepare) -> Void
-    /// Gives out what was read, or forgets it.
+    /// Delivers the rows that were read, or discards them.
     let settle: @Sendable (_ isDurable: Bool) -> Void
   }
 
@@ -26,7 +26,7 @@ final class RowFeed: Sendable {
 
   init(_ readers: Readers) { self.readers = readers }
 
-  /// Takes in an observer who has the rows of a state before this.
+  /// Adds an observer that has rows of an earlier state.
   func add(_ observer: Observer, for identity: ObjectIdentifier) {
     state.withLock { state in
       state.observers[identity] = observer
@@ -41,23 +41,22 @@ final class RowFeed: Sendable {
     }
   }
 
-  /// Notes that a peer, another process or another store may have changed the tables.
+  /// Records that a peer, another process or another store may have changed the tables.
   func noteOthers() { state.withLock { $0.isLookDue = !$0.observers.isEmpty } }
 
-  /// Whether rows may be others than what was read last.
+  /// Whether the rows may differ from those that were read last.
   var isLookDue: Bool { state.withLock { $0.isLookDue } }
 
-  /// Whether commits have rows read.
   var hasObservers: Bool { state.withLock { !$0.observers.isEmpty } }
 
-  /// Traps if rows are to be read for nobody. For tests, on any thread.
+  /// Traps if a read is due without observers. For tests, on any thread.
   func checkInvariants() {
-    state.withLock { precondition(!$0.isLookDue || !$0.observers.isEmpty, "nobody looks for nobody") }
+    state.withLock { precondition(!$0.isLookDue || !$0.observers.isEmpty, "a due read has observers") }
   }
 
   // MARK: On the thread that writes
 
-  /// Reads what is there if it may be something else: between two groups of commits.
+  /// Reads the rows if another writer may have changed them: between two groups of commits.
   func lookIfDue() {
     let observers = state.withLock { state -> [Observer] in
       defer { state.isLookDue = false }
@@ -76,7 +75,7 @@ final class RowFeed: Sendable {
     for observer in observers { observer.settle(true) }
   }
 
-  /// Reads what a commit shows, behind all that it does.
+  /// Reads the rows at the end of a commit.
   func read(_ write: WriteTransaction) {
     let observers = state.withLock { Array($0.observers.values) }
     guard !observers.isEmpty, !write.events.isEmpty else { return }
@@ -88,7 +87,7 @@ final class RowFeed: Sendable {
     }
   }
 
-  /// Says whether what was read in the commits of a group is durable.
+  /// Reports to observers whether the commits of a group are durable.
   func settle(isDurable: Bool) {
     for observer in state.withLock({ Array($0.observers.values) }) { observer.settle(isDurable) }
   }

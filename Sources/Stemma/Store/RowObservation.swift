@@ -1,27 +1,28 @@
 import GRDBSQLite
 import StemmaTables
 
-/// The rows of a statement, again and again.
+/// The rows of a statement, repeatedly.
 ///
-/// The first element has the rows of the first call of `next`. Then each commit of this store that changes the rows
-/// gives one, in the order of the commits, also to a task that was busy during the commits. Peers, other processes and
-/// other stores give one element for each look of this store. It looks after a sync, before a commit, and several times
+/// The first element has the rows of the first call of `next`. Then each commit of this store that
+/// changes the rows gives one, in order, also to a busy task. Peers, other processes and other
+/// stores give one element for each look of this store. It looks after a sync, before a commit, and
+/// several times a second while a task waits. No element shows a part of a commit.
 /// a second while a task waits for an element. No element shows a part of a commit.
 ///
-/// A commit that writes to a table of the statement reads all of its rows on the thread that writes, also when none of
-/// them has changed. It takes longer in proportion to the observed rows, not to the changed ones. `newest` costs
-/// commits nothing, and fits statements of many rows.
+/// A commit that writes to a table of the statement reads all of its rows on the writer's thread,
+/// even if none has changed. Its time grows with the observed rows, not with the changed ones.
+/// `newest` costs commits nothing, and fits statements of many rows.
 ///
-/// A slow task delays no commit. Up to 1,000 elements wait, with up to 100,000 rows together; beyond that the oldest
-/// are left out, as each has all rows.
+/// A slow task delays no commit. Up to 1,000 elements wait, with up to 100,000 rows together;
+/// beyond that the oldest are dropped, as each has all rows.
 ///
-/// A peer's write of the same value changes a record, too. The element then equals the last one, but its records have
-/// seen both writes, and saving one of them is no conflict.
+/// A peer's write of the same value changes a record, too. The element then equals the last one,
+/// but its records have seen both writes, and saving one of them is no conflict.
 public struct RowObservation<Output: Sendable>: AsyncSequence, Sendable {
   /// All rows, not only those that have changed.
   public typealias Element = [Output]
 
-  /// How much waits for somebody who is slow; one element does whatever it has.
+  /// Limits of the queue for a slow task; a single element may exceed them.
   struct Limits {
     var elements = 1000
     var rows = 100_000
@@ -32,7 +33,7 @@ public struct RowObservation<Output: Sendable>: AsyncSequence, Sendable {
   let read: @Sendable (RowCursor) throws -> [Output]
   var limits = Limits()
 
-  /// Begins an observation of its own: its first element is what is there when `next` is called.
+  /// Begins a separate observation: its first element has the rows at the time of `next`.
   public func makeAsyncIterator() -> Iterator {
     Iterator(observation: self, changes: store.changes.stream().makeAsyncIterator())
   }
@@ -49,8 +50,8 @@ public struct RowObservation<Output: Sendable>: AsyncSequence, Sendable {
       self.changes = changes
     }
 
-    /// - Throws: what reading throws; `unreadable` for example. The rows are read again after the next commit, if it is
-    ///   called again.
+    /// - Throws: read errors, such as `unreadable`. The next call reads again after the next
+    ///   commit.
     public mutating func next() async throws -> [Output]? {
       let store = observation.store
       while true {
@@ -72,34 +73,34 @@ public struct RowObservation<Output: Sendable>: AsyncSequence, Sendable {
 }
 
 extension RowObservation {
-  /// The newest rows alone, read beside the commits, which take no longer for it. Commits that are made while the last
-  /// element is worked on are one.
+  /// The newest rows alone, read without delaying commits. Commits during the work on an element
+  /// give one element together.
   public var newest: NewestRowObservation<Output> { NewestRowObservation(observation: self) }
 }
 
-/// The newest rows of a statement, again and again. Made by `observe(_:).newest`.
+/// The newest rows of a statement, repeatedly. Made by `observe(_:).newest`.
 public struct NewestRowObservation<Output: Sendable>: AsyncSequence, Sendable {
   /// All rows, not only those that have changed.
   public typealias Element = [Output]
 
   let observation: RowObservation<Output>
 
-  /// Begins an observation of its own: its first element is what is there when `next` is called.
+  /// Begins a separate observation: its first element has the rows at the time of `next`.
   public func makeAsyncIterator() -> Iterator { Iterator(rows: NewestRows(observation)) }
 
   /// One observation of the rows, which keeps the store alive.
   public struct Iterator: AsyncIteratorProtocol {
     fileprivate var rows: NewestRows<Output>
 
-    /// The rows: at once the first time, then once they are others. Nil when the store is closed or the task cancelled.
+    /// The rows: at once, then after each change. Nil if the store is closed or the task cancelled.
     ///
-    /// - Throws: what reading throws; `unreadable` for example. The rows are read again after the next commit, if it is
-    ///   called again.
+    /// - Throws: read errors, such as `unreadable`. The next call reads again after the next
+    ///   commit.
     public mutating func next() async throws -> [Output]? { try await rows.next(isolation: nil) }
   }
 }
 
-/// The newest rows of a statement, again and again: commits that are made while the last ones are worked on are one.
+/// The newest rows of a statement, repeatedly: commits during the work on rows give one element.
 struct NewestRows<Output: Sendable> {
   private let observation: RowObservation<Output>
   private var changes: AsyncStream<Void>.Iterator
@@ -122,7 +123,7 @@ struct NewestRows<Output: Sendable> {
           }
         }
       } catch StoreError.closed { return nil } catch is CancellationError { return nil } catch {
-        // Who asks again gets the rows, also those that it has had.
+        // The next call returns the rows even if they are unchanged.
         last = nil
         throw error
       }
@@ -135,16 +136,16 @@ struct NewestRows<Output: Sendable> {
 }
 
 extension RowObservation {
-  /// The rows, and a digest of all that they hold.
+  /// The rows, and a digest of their contents.
   ///
-  /// - Throws: if the statement cannot be run. An error of a row is returned beside the digest.
+  /// - Throws: if the statement cannot run. An error of a row is returned with the digest.
   func rows(_ prepare: RowFeed.Prepare) throws -> (digest: Int, rows: Result<[Output], any Error>) {
     let statement = try prepare(text.sql)
     return (try digest(statement), Result { try statement.read(text, store, read) })
   }
 
-  /// The same; nil if `last` is their digest. Most commits are about other rows: those that are there are compared before they
-  /// are made values.
+  /// The same; nil if `last` is their digest. Rows are compared before they are decoded, because
+  /// most commits change other rows.
   func rows(
     since last: Int?, _ prepare: RowFeed.Prepare
   ) throws -> (digest: Int, rows: Result<[Output], any Error>)? {
@@ -170,7 +171,7 @@ extension Store {
 }
 
 extension RowCursor {
-  /// Takes in all that the current row holds. 64 bits, of a function that differs from process to process.
+  /// Hashes the current row, to 64 bits. The hash function differs from process to process.
   func hash(into hasher: inout Hasher) {
     let handle = handle
     for column in 0..<sqlite3_column_count(handle) {
@@ -181,7 +182,7 @@ extension RowCursor {
       case SQLITE_FLOAT: hasher.combine(sqlite3_column_double(handle, column))
       case SQLITE_NULL: break
       default:
-        // The pointer first: asking for the size may otherwise convert the value under it.
+        // The pointer first: reading the size first may convert the value under it.
         let start = sqlite3_column_blob(handle, column)
         let count = Int(sqlite3_column_bytes(handle, column))
         hasher.combine(count)

@@ -1,6 +1,5 @@
 import StemmaEvents
 import StemmaNode
-import Synchronization
 
 extension Store {
   /// The open conflicts of all models.
@@ -20,14 +19,14 @@ extension Store {
     }
   }
 
-  /// The open conflicts now, and again after each commit that changes which there are.
+  /// The open conflicts now, and again after each commit that changes the list.
   public func observeConflicts() -> ConflictObservation { ConflictObservation(store: self) }
 
-  /// Decides a conflict, in a commit of its own. Peers take the decision over; the same decision on two nodes is one.
+  /// Decides a conflict, in its own commit. Peers adopt it; equal decisions of two nodes are one.
   ///
-  /// - Throws: `restricted` if the record is to go and the delete rule of a relationship forbids it; `invalid` if the field
-  ///   takes no such value, `requiredReference` if it is a reference that has to lead somewhere; `failed` if the conflict is
-  ///   decided already, or the decision does not fit its kind. It is open then as before.
+  /// - Throws: `restricted` if a delete rule forbids it, `invalid` for a value that the field does
+  ///   not allow, `requiredReference` if a reference would lead nowhere. Throws `failed` if the
+  ///   conflict is decided already, or the decision does not fit its kind. It then stays as it is.
   public func resolve(
     _ conflict: Conflict, _ resolution: Resolution, by: String? = nil, note: String? = nil
   ) async throws {
@@ -36,16 +35,17 @@ extension Store {
     }
   }
 
-  /// Asks `resolver` about each open conflict of values and deletions of a model, now and whenever a commit or a sync of
-  /// this store leaves one. Nil leaves the conflict open.
+  /// Asks `resolver` about each open conflict of values and deletions of a model, at once and after
+  /// each commit or sync of this store that leaves one. Nil leaves the conflict open.
   ///
-  /// It is not asked about conflicts between decisions alone: two nodes that decide differently would otherwise never end.
-  /// It runs on the thread that writes, inside of the call that has made the conflict, and has to be quick.
+  /// Conflicts between decisions alone are excluded: nodes that decide differently would never
+  /// finish. The resolver runs on the writer's thread, inside the call that made the conflict, and
+  /// must be fast.
   ///
-  /// A decision that cannot be, as of a deletion that a delete rule forbids, leaves its conflict open, and no other. It is told
-  /// once, by the call that first meets it; the resolver is asked again at each later commit, as what forbids it may be gone.
+  /// A decision that fails, such as a deletion that a delete rule forbids, leaves only its conflict
+  /// open. The first call that meets it reports it once. Each later commit asks the resolver again.
   ///
-  /// - Throws: `unresolved` if some of the decisions cannot be; the resolver is in place, and all others are made.
+  /// - Throws: `unresolved` if decisions fail; the resolver is in place, and all others are made.
   public func resolveConflicts<Row: Table>(
     of type: Row.Type, with resolver: @escaping @Sendable (Conflict) -> Resolution?
   ) async throws {
@@ -54,8 +54,8 @@ extension Store {
     try await resolveConflicts()
   }
 
-  /// - Throws: `unresolved` for decisions that cannot be made, once for each. Earlier writes stay, and so do the other
-  ///   decisions.
+  /// - Throws: `unresolved` for decisions that fail, once for each. Earlier writes and the other
+  ///   decisions stay.
   func resolveConflicts() async throws {
     let known = resolvers.all
     guard !known.isEmpty else { return }
@@ -64,7 +64,7 @@ extension Store {
         let (isChanged, failures) = try decide(known, node)
         if isChanged {
           noteCommit()
-          // Here, before anybody else writes.
+          // Here, before the next write.
           rows.noteOthers()
           rows.lookIfDue()
         }
@@ -77,13 +77,13 @@ extension Store {
     } catch { throw StoreError.unresolved("\(StoreError.translated(error))") }
   }
 
-  /// Asks the resolvers, and makes those of their decisions that can be, in one commit.
+  /// Asks the resolvers, and makes all of their decisions that are possible, in one commit.
   private func decide(
     _ resolvers: [Resolvers.Entry], _ node: Node
   ) throws -> (isChanged: Bool, failures: [UndecidedConflict]) {
     let models = resolvers.compactMap { node.schema.model(named: $0.model) }
     guard try models.contains(where: { try node.openConflicts($0) > 0 }) else { return (false, []) }
-    // A sync has a node of its own, and other processes have, too.
+    // Reads the events that syncs and other processes have written.
     try node.takeInOthers()
     var decisions: [(Conflict, Resolution)] = []
     for (name, resolver) in resolvers {
@@ -96,10 +96,10 @@ extension Store {
     var isChanged = false
     try node.write(CommitNote(by: options.author, note: "decided by the program's resolver")) {
       write throws(NodeError) in
-      // Not what an attempt before this one has left.
+      // A retry starts over.
       var (tried, waiting) = (decisions, decisions)
       isChanged = false
-      // What forbids a decision may be what another one takes away.
+      // One decision can remove the obstacle of another.
       repeat {
         tried = waiting
         (waiting, failures) = ([], [])
@@ -110,7 +110,7 @@ extension Store {
           } catch {
             switch error {
             case .mutation, .damagedPartition: break
-            // Nothing else would fare better.
+            // Every other decision would meet this error, too.
             default: throw error
             }
             waiting.append((conflict, decision))
@@ -119,7 +119,7 @@ extension Store {
         }
       } while !waiting.isEmpty && waiting.count < tried.count
     }
-    // A conflict of values is none any more where another decision has deleted the record.
+    // A decision that deletes a record ends the record's conflicts of values.
     var open: Set<[String]> = []
     for (name, _) in resolvers where !failures.isEmpty {
       try Self.forEachUndecided(name, node) { open.insert($0.identity) }
@@ -127,7 +127,7 @@ extension Store {
     return (isChanged, failures.filter { open.contains($0.conflict) })
   }
 
-  /// Gives the conflicts of values and deletions of a model that are not between decisions alone.
+  /// Passes the open conflicts of values and deletions, except those between decisions alone.
   private static func forEachUndecided(
     _ name: String, _ node: Node, _ body: (Conflict) throws -> Void
   ) throws {
@@ -145,7 +145,7 @@ extension Store {
 extension Store.Transaction {
   /// Decides a conflict as a part of this commit.
   ///
-  /// - Throws: As `Store.resolve`; nothing of the decision is left.
+  /// - Throws: as `Store.resolve`; a failed decision leaves no trace.
   public func resolve(_ conflict: Conflict, _ resolution: Resolution) throws {
     try writing { try $0.resolve(conflict, resolution) }
   }
@@ -161,7 +161,7 @@ extension WriteTransaction {
 }
 
 extension Conflict {
-  /// Why a decision cannot be one about this conflict; nil if it can.
+  /// Why a decision does not fit this conflict; nil if it fits.
   fileprivate func refusal(of resolution: Resolution) -> String? {
     let place = "\(field.map { "`\($0)` of " } ?? "")\(model) \(key)"
     switch (kind, resolution.decision) {
@@ -179,9 +179,9 @@ extension Conflict {
   }
 }
 
-/// A conflict that a resolver's decision did not end.
+/// A conflict whose decision by a resolver failed.
 struct UndecidedConflict: Sendable {
-  /// Its identity.
+  /// The conflict's `identity`.
   let conflict: [String]
   let reason: String
 
@@ -191,13 +191,13 @@ struct UndecidedConflict: Sendable {
   }
 }
 
-/// Those who decide conflicts, by model.
+/// The resolvers, by model.
 final class Resolvers: Sendable {
   typealias Entry = (model: String, resolver: @Sendable (Conflict) -> Resolution?)
 
   private struct State {
     var resolvers: [String: @Sendable (Conflict) -> Resolution?] = [:]
-    /// The conflicts of which it was said that a decision cannot be.
+    /// The conflicts whose failed decisions were reported.
     var told: Set<[String]> = []
   }
 
@@ -207,14 +207,14 @@ final class Resolvers: Sendable {
     state.withLock { state in state.resolvers.sorted { $0.key < $1.key }.map { ($0.key, $0.value) } }
   }
 
-  /// Traps if something was said of the decisions of nobody. For tests, on any thread.
+  /// Traps if decisions were reported without a resolver. For tests, on any thread.
   func checkInvariants() {
     state.withLock {
       precondition($0.told.isEmpty || !$0.resolvers.isEmpty, "only resolvers decide what cannot be")
     }
   }
 
-  /// The new one's decisions are others: what cannot be of them is told anew.
+  /// A new resolver makes new decisions, whose failures are reported again.
   func set(_ resolver: @escaping @Sendable (Conflict) -> Resolution?, for model: String) {
     state.withLock {
       $0.resolvers[model] = resolver
@@ -222,7 +222,7 @@ final class Resolvers: Sendable {
     }
   }
 
-  /// Those of which nothing was said yet. `failures`: all that there are.
+  /// The failures that were not reported yet. `failures` has all current ones.
   func untold(_ failures: [UndecidedConflict]) -> [UndecidedConflict] {
     state.withLock { state in
       let untold = failures.filter { !state.told.contains($0.conflict) }
@@ -232,14 +232,14 @@ final class Resolvers: Sendable {
   }
 }
 
-/// The open conflicts, again and again.
+/// The open conflicts, repeatedly.
 public struct ConflictObservation: AsyncSequence, Sendable {
   /// All open conflicts, not only new ones.
   public typealias Element = [Conflict]
 
   let store: Store
 
-  /// Begins an observation of its own: its first element is what is open when `next` is called.
+  /// Begins a separate observation: its first element has the conflicts at the time of `next`.
   public func makeAsyncIterator() -> Iterator {
     Iterator(store: store, changes: store.changes.stream().makeAsyncIterator())
   }
@@ -255,8 +255,8 @@ public struct ConflictObservation: AsyncSequence, Sendable {
       self.changes = changes
     }
 
-    /// The open conflicts: at once the first time, even if there are none; then once others are open. Nil
-    /// when the store is closed or the task cancelled.
+    /// The open conflicts: at once the first time, even if there are none; then after each change.
+    /// Nil when the store is closed or the task cancelled.
     ///
     /// - Throws: `failed` if they cannot be read.
     public mutating func next() async throws -> [Conflict]? {

@@ -1,8 +1,8 @@
 import StemmaNode
 
 extension Store {
-  /// Traps if what the store believes contradicts itself, and throws if its node does. For tests, also while the store
-  /// is used; reads everything.
+  /// Traps if the store's state is inconsistent, and throws if its node's is. For tests, also while
+  /// the store is used; reads everything.
   func checkInvariants() async throws {
     readers.checkInvariants()
     changes.checkInvariants()

@@ -7,14 +7,14 @@ import StemmaTables
 extension Store {
   // MARK: Events
 
-  /// All events of a record, in the order in which this node came to hold them. Reads the blocks of the log in which the
-  /// record may stand.
+  /// All events of a record, in the order of this node's log. Reads only the blocks that may have
+  /// the record.
   public func history<Row: Table>(of row: Row) async throws -> [RecordEvent] {
     try await history(of: Row.self, row.primaryKey)
   }
 
-  /// All events of the record with a key, of deleted ones too; none if there never was such a record. In the
-  /// order in which this node came to hold them.
+  /// All events of the record with a key, deleted or not; none if it never existed. In the order of
+  /// this node's log.
   public func history<Row: Table>(
     of type: Row.Type, _ key: Row.PrimaryKey
   ) async throws -> [RecordEvent] {
@@ -33,8 +33,8 @@ extension Store {
     }
   }
 
-  /// Events as this node comes to hold them: its own and those of peers, each once, in the order of its log. Begins behind
-  /// `last`, or behind what is there now.
+  /// Events in the order of this node's log, its own and those of peers, each once. Begins after
+  /// `last`, or after the current end.
   public func observeEvents(after last: RecordEvent? = nil) async throws -> EventObservation {
     let changes = changes.stream()
     let start =
@@ -44,8 +44,8 @@ extension Store {
 
   // MARK: The past
 
-  /// A record as it was; nil if it did not exist. What is read of the past belongs to no store: it is there to be looked at,
-  /// compared, and copied into a draft.
+  /// A record as it was; nil if it did not exist. Past values belong to no store: a program can
+  /// read and compare them, and copy them into drafts.
   public func get<Row: Table>(
     _ type: Row.Type, byIdentifier key: Row.PrimaryKey, asOf moment: Moment
   ) async throws -> Row? {
@@ -63,9 +63,9 @@ extension Store {
     }
   }
 
-  /// Reads all records as they were. The tables of then are made for it and removed afterwards. If few records have
-  /// changed since, they are made from a copy of the present tables. Otherwise they are made from the log, in time in
-  /// proportion to the log.
+  /// Reads all records as they were, from temporary tables. If few records have changed since,
+  /// these are built from a copy of the current tables. Otherwise they are built from the log, in
+  /// time proportional to the log.
   public func asOf<Result: Sendable>(
     _ moment: Moment, _ body: @escaping @Sendable (Past) throws -> Result
   ) async throws -> Result {
@@ -77,19 +77,19 @@ extension Store {
     }
   }
 
-  /// The tables of an earlier time. Only valid inside of the closure that it was given to.
+  /// The tables of an earlier time. Valid only inside of the closure that receives it.
   public struct Past {
     let store: Store
     let connection: ReadConnection
 
     /// All rows as they were; all of them are in memory. Records among them belong to no store.
     ///
-    /// - Throws: `unreadable` for what does not fit its Swift type, which may be younger than the record.
+    /// - Throws: `unreadable` for a value that does not fit its Swift type, which may be newer.
     public func fetchAll<Statement: ReadStatement>(_ rows: Statement) throws -> [Statement.Output] {
       try read(rows.text) { try rows.all($0) }
     }
 
-    /// All rows as they were, with the records of some relationships as these were: `loaded` gives them.
+    /// All rows as they were, with their related records of that time, for `loaded`.
     public func fetchAll<Statement: ReadStatement>(
       _ rows: Statement,
       including paths: (Statement.Output.Relationships) -> [any RelationshipPaths<Statement.Output>]
@@ -106,7 +106,7 @@ extension Store {
       try read(rows.text) { try $0.next() ? try rows.read($0) : nil }
     }
 
-    /// How many rows there were, without reading them.
+    /// The number of rows, without reading them.
     public func fetchCount<Statement: ReadStatement>(_ rows: Statement) throws -> Int {
       try read(rows.counted) { try $0.number() }
     }
@@ -138,7 +138,7 @@ extension ModelDescription {
   }
 }
 
-/// Events, as a node comes to hold them.
+/// Events in the order of a node's log.
 public struct EventObservation: AsyncSequence {
   /// One event.
   public typealias Element = RecordEvent
@@ -147,16 +147,16 @@ public struct EventObservation: AsyncSequence {
   let changes: AsyncStream<Void>
   let start: Position
 
-  /// All iterators of an observation share what wakes them; use one, and call `observeEvents` for another.
+  /// Iterators of one observation share its wake-ups: use one only, and `observeEvents` for more.
   public func makeAsyncIterator() -> Iterator {
     Iterator(store: store, changes: changes.makeAsyncIterator(), start: start)
   }
 
-  /// Reads the log in pieces of up to 1000 events, which are in memory. Keeps the store alive.
+  /// Reads up to 1000 events at once into memory. Keeps the store alive.
   public struct Iterator: AsyncIteratorProtocol {
     let store: Store
     var changes: AsyncStream<Void>.Iterator
-    /// Up to where the log was read.
+    /// The position up to which the log was read.
     private var start: Position
     private var found: ArraySlice<RecordEvent> = []
 
@@ -169,8 +169,8 @@ public struct EventObservation: AsyncSequence {
       self.start = start
     }
 
-    /// The next event, as soon as it is there. Nil if the store is closed, or the task cancelled, while it
-    /// waits.
+    /// The next event, as soon as the log has it. Nil if the store is closed, or the task
+    /// cancelled, while it waits.
     ///
     /// - Throws: `closed` if the store was closed before; `failed` if the log cannot be read.
     public mutating func next() async throws -> RecordEvent? {
@@ -198,8 +198,4 @@ public struct EventObservation: AsyncSequence {
       }
     }
   }
-}
-
-extension Position {
-  fileprivate var next: Position { Position(file: file, index: index + 1) }
 }

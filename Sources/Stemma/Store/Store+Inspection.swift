@@ -1,7 +1,7 @@
 import StemmaNode
 
-/// Answers questions about a node that the tables do not: about its log, its past, its peers. They may take long, so they
-/// have a thread of their own and keep neither writes nor reads waiting.
+/// Answers questions about a node's log, past and peers, which may take long. They run on a thread
+/// of their own, and delay neither writes nor reads.
 private actor Inspector {
   private let executor = QueueExecutor("stemma.inspection")
   nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
@@ -14,7 +14,7 @@ private actor Inspector {
 }
 
 extension Store {
-  /// Runs `body` with the node as it is now, opened for reading beside the one that writes; not for a cancelled task.
+  /// Runs `body` with a second, current instance of the node; not for a cancelled task.
   func inspect<Result: Sendable>(
     _ mode: Node.Mode = .read, _ body: @escaping @Sendable (Node) throws -> Result
   ) async throws -> Result {

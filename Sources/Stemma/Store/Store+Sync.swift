@@ -3,20 +3,20 @@ import StemmaEvents
 import StemmaNode
 
 extension Store {
-  /// What a sync moved.
+  /// The result of a sync with one peer.
   public struct SyncReport: Sendable {
-    /// What went in one direction.
+    /// The transfer in one direction.
     public struct Transfer: Sendable {
-      /// Those of which events were moved, by name.
+      /// The partitions whose events were moved, by name.
       public let partitions: [String]
-      /// How many events were moved.
+      /// The number of moved events.
       public let events: UInt64
       /// Read from the sender's log files, in bytes.
       public let bytesRead: UInt64
       /// Sent to the receiver, in bytes, compressed.
       public let bytesShipped: UInt64
-      /// Those that were not exchanged, by name, as one of the two has lost events of them to damage of its log.
-      /// `stemma repair` there mends it.
+      /// Partitions that were not exchanged, by name, because one node has lost events of them to
+      /// corruption. Run `stemma repair` on that node.
       public let leftOut: [String]
 
       init(_ report: Node.TransferReport) {
@@ -32,7 +32,7 @@ extension Store {
     public let pulled: Transfer?
     /// Nil if that direction was not asked for.
     public let pushed: Transfer?
-    /// Notes on the run for a person, of one sentence each.
+    /// Notices for a person, of one sentence each.
     public let notices: [String]
   }
 
@@ -40,13 +40,13 @@ extension Store {
 
   /// Exchanges events with a peer: another node's directory, or a remote's name; nil: every remote.
   ///
-  /// The pulled events are durable and in the tables when this returns, and the resolvers have seen their conflicts.
-  /// Writes and reads go on during a run.
+  /// On return, the pulled events are durable and in the tables, and the resolvers have seen their
+  /// conflicts. Writes and reads go on during a run.
   ///
-  /// `partitions` narrows this run to some of those that both hold. A pattern that can match no partition of the models
-  /// throws `failed`, and nothing is exchanged.
-  /// - Throws: `failed` if the peer cannot be reached or is refused; what came before stays. `unresolved` if a resolver has
-  ///   made a decision that cannot be; everything has come then.
+  /// `partitions` limits this run to some of those that both hold. A pattern that can match no
+  /// partition of the models throws `failed`, and nothing is exchanged.
+  /// - Throws: `failed` if the peer cannot be reached or is refused; earlier transfers stay.
+  ///   `unresolved` if a resolver's decision fails; the exchange is complete then.
   @discardableResult
   public func sync(with peer: String? = nil, partitions: [PartitionPattern] = []) async throws -> [SyncReport]
   {
@@ -59,16 +59,16 @@ extension Store {
     try await exchange(with: directory.path, partitions, pulls: true, pushes: true)[0]
   }
 
-  /// Exchanges events with another store of this process. Both decide the conflicts that have come.
+  /// Exchanges events with another store of this process. Both resolve the conflicts that result.
   ///
   /// - Throws: `closed` if either of them is; otherwise as above.
   @discardableResult
   public func sync(with other: Store, partitions: [PartitionPattern] = []) async throws -> SyncReport {
-    // Its directory may be gone with it.
+    // The directory of a closed temporary store is deleted.
     if other.writer.isClosed { throw StoreError.closed }
     let report = try await exchanged(with: other.directory.path, partitions, pulls: true, pushes: true)[0]
     await other.noteOthers()
-    // Each store decides, also where the other one cannot. Each failure is reported once, so both are thrown.
+    // Both stores resolve, even if one fails. A failure is reported only once, so both are thrown.
     var reasons: [String] = []
     for store in [self, other] {
       do { try await store.resolveConflicts() } catch StoreError.unresolved(let why) { reasons.append(why) }
@@ -77,14 +77,14 @@ extension Store {
     return report
   }
 
-  /// Takes what the peer has and this node lacks.
+  /// Fetches the events that the peer has and this node lacks.
   @discardableResult
   public func pull(from peer: String? = nil, partitions: [PartitionPattern] = []) async throws -> [SyncReport]
   {
     try await exchange(with: peer, partitions, pulls: true, pushes: false)
   }
 
-  /// Gives what this node has and the peer lacks.
+  /// Sends the events that this node has and the peer lacks.
   @discardableResult
   public func push(to peer: String? = nil, partitions: [PartitionPattern] = []) async throws -> [SyncReport] {
     try await exchange(with: peer, partitions, pulls: false, pushes: true)
@@ -98,12 +98,12 @@ extension Store {
     return reports
   }
 
-  /// Without asking the resolvers.
+  /// Does not ask the resolvers.
   private func exchanged(
     with peer: String?, _ partitions: [PartitionPattern], pulls: Bool, pushes: Bool
   ) async throws -> [SyncReport] {
     if options.isReadOnly, pulls { throw StoreError.readOnly }
-    // A node of its own, so that commits are made between the pieces that come.
+    // A node of its own, so that commits can run between received batches.
     let own = Self.resolved(directory.path)
     let reports = try await inspect(options.isReadOnly ? .read : .write) { node in
       let peers = try node.peers(peer)
@@ -123,35 +123,35 @@ extension Store {
     return reports
   }
 
-  /// A path without symbolic links and detours.
+  /// A path without symbolic links, `.` and `..`.
   private static func resolved(_ path: String) -> String {
     URL(fileURLWithPath: path).resolvingSymlinksInPath().standardizedFileURL.path
   }
 
   // MARK: Peers and partitions
 
-  /// Remembers a peer's directory under a name.
+  /// Adds a peer's directory as a remote with a name.
   public func addRemote(_ name: String, at directory: URL) async throws {
     try await administer { try $0.addRemote(name, directory.path) }
   }
 
-  /// Forgets a peer; nothing is changed there, and what came from it stays.
+  /// Removes a remote. Nothing changes at the peer, and events received from it stay.
   ///
   /// - Throws: `failed` if there is no remote of that name.
   public func removeRemote(_ name: String) async throws {
     try await administer { try $0.removeRemote(name) }
   }
 
-  /// Which partitions this node holds, as patterns; `*` is all.
+  /// The partitions that this node holds, as patterns; `*` is all.
   public func scope() async throws -> [String] { try await inspect { $0.mark.scope.patterns } }
 
-  /// Changes which partitions this node holds. Partitions that no pattern covers are purged; added ones come
-  /// with the next sync.
+  /// Changes which partitions this node holds. Partitions without a pattern are purged; added ones
+  /// arrive with the next sync.
   ///
-  /// With `discards`, partitions are purged too of which no peer has confirmed this node's own events.
+  /// With `discards`, a purge includes partitions with own events that no peer has confirmed.
   /// - Returns: the purged partitions.
-  /// - Throws: `failed` if own events are not confirmed, or if an added pattern can match no partition of the
-  ///   models; nothing was changed then.
+  /// - Throws: `failed` if own events are not confirmed, or if an added pattern can match no
+  ///   partition of the models; nothing is changed then.
   @discardableResult
   public func changeScope(
     adding: [PartitionPattern] = [], removing: [PartitionPattern] = [], discards: Bool = false
@@ -175,7 +175,7 @@ extension Store {
 
   // MARK: Status
 
-  /// What a store holds, and how far it and its peers are apart.
+  /// The contents of a store, and its distance from its peers.
   public struct Status: Sendable {
     /// A remote, compared with this node.
     public struct Peer: Sendable {
@@ -183,36 +183,36 @@ extension Store {
       public let name: String
       /// Its directory.
       public let address: String
-      /// Events that the peer has and this node lacks, and the other way round; nil if the peer cannot be read.
+      /// Events that the peer has and this node lacks; nil if the peer cannot be read.
       public let behind: UInt64?
-      /// Events that this node has and the peer lacks, of the partitions that both hold; nil if the peer
-      /// cannot be read.
+      /// Events that this node has and the peer lacks, in partitions that both hold; nil if the
+      /// peer cannot be read.
       public let ahead: UInt64?
-      /// Why it cannot be read, or what stands against a sync.
+      /// Why the peer cannot be read, or what prevents a sync.
       public let problem: String?
 
-      /// Whether neither lacks an event, of the partitions that both hold; false if the peer cannot be read.
+      /// Whether neither lacks an event of a shared partition; false if the peer cannot be read.
       public var isInSync: Bool { behind == 0 && ahead == 0 && problem == nil }
     }
 
-    /// The node's name, by which people tell its changes from others'.
+    /// The node's name, which identifies its changes.
     public let name: String
-    /// How many events the log holds, of all nodes.
+    /// The number of events in the log, of all nodes.
     public let events: UInt64
-    /// How many records there are; deleted ones do not count.
+    /// The number of records, without deleted ones.
     public let records: UInt64
-    /// How many partitions there are events of.
+    /// The number of partitions with events.
     public let partitions: Int
-    /// Open conflicts of values, of deletions and of cardinality, as `Store.conflicts()` lists them; dangling references do not
-    /// count, as the records may be on their way.
+    /// Open conflicts of values, deletions and cardinality, as in `Store.conflicts()`. Dangling
+    /// references do not count, as their records may not have arrived yet.
     public let conflicts: UInt64
-    /// On disk, in bytes.
+    /// The size of the log on disk, in bytes.
     public let logSize: UInt64
-    /// Of the tables, on disk, in bytes: a cache that can be made again from the log.
+    /// The size of the tables on disk, in bytes: a cache that is rebuilt from the log.
     public let tablesSize: UInt64
     /// One for each remote.
     public let peers: [Peer]
-    /// What a person should look at; one sentence each.
+    /// Notices for a person, of one sentence each.
     public let notices: [String]
   }
 

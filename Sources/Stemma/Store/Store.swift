@@ -3,27 +3,27 @@ import StemmaEvents
 import StemmaNode
 import StemmaSchema
 import StemmaTables
-import Synchronization
 
 /// An offline-first store: a node in a directory, which the command-line tool can open too.
 ///
-/// Writes are made one commit group at a time on a thread of the store's own, and are durable when they return. Reads
-/// run beside them on a few other threads, each on one committed state. Reads and writes do not wait for each other.
+/// Writes run on the store's own thread, one commit group at a time. They are durable when they
+/// return, unless they are `relaxed`. Reads run concurrently on a few other threads, each on one
+/// committed state. Reads and writes do not wait for each other.
 public final class Store: Sendable {
   /// The directory of the node.
   public let directory: URL
   let writer: Writer
   let readers: Readers
-  /// The models of the declared types as the node's schema has them, and which state of the schema that is.
+  /// The models of the declared types in the node's schema, and the version of that schema.
   private let declared: NodeModels
   private let tables: [any Table.Type]
   let options: Options
   let changes: ChangeFeed
   let rows: RowFeed
   let resolvers: Resolvers
-  /// Whether the directory goes with the store.
+  /// Whether the directory is deleted with the store.
   private let isTemporary: Bool
-  /// The store that this is for another author.
+  /// The store from which `as(_:)` made this one.
   private let original: Store?
 
   private final class NodeModels: Sendable {
@@ -32,10 +32,10 @@ public final class Store: Sendable {
     init(_ types: [ObjectIdentifier: Model]) { state = Mutex((types, 0)) }
   }
 
-  /// Opens the store in a directory, or makes one.
+  /// Opens the store in a directory, or creates one.
   ///
-  /// Models that are new to the node, and other additions, are applied; whatever could not hold for the events that
-  /// are there is refused before anything is written. Models that the named ones lead to need not be named.
+  /// Additions to the node's schema, such as new models, are applied. A change that does not fit
+  /// existing events is refused before anything is written. Related models need not be named.
   /// - Throws: `models` if the models do not fit, `failed` if the directory cannot be used.
   public convenience init(
     at directory: URL, options: Options = Options(), models: any Table.Type...
@@ -43,31 +43,31 @@ public final class Store: Sendable {
     try await self.init(directory, options, models, isTemporary: false)
   }
 
-  /// Opens the store in a directory that is given by its path, relative to the current one, or makes one.
+  /// Opens or creates the store in a directory given by its path, relative to the current one.
   public convenience init(
     at directory: String, options: Options = Options(), models: any Table.Type...
   ) async throws {
     try await self.init(URL(fileURLWithPath: directory), options, models, isTemporary: false)
   }
 
-  /// Opens the store in a directory, or makes one, with models in an array.
+  /// Opens or creates the store in a directory, with models in an array.
   public convenience init(
     at directory: URL, options: Options = Options(), models: [any Table.Type]
   ) async throws {
     try await self.init(directory, options, models, isTemporary: false)
   }
 
-  /// A store in memory that leaves nothing behind: for tests and previews. Everything works as in any other, the tool and
-  /// other stores too: it has a directory, which is in memory on Linux, where `/dev/shm` has a gigabyte of room, and
-  /// otherwise where the system has temporary files. It is deleted when the store is closed or released, or the process
-  /// exits; if that is killed, when the next process makes a temporary store.
+  /// A store for tests and previews that leaves nothing behind. It has a directory, also for other
+  /// stores and the tool: in memory on Linux, if `/dev/shm` has a gigabyte of room, otherwise among
+  /// the temporary files. The directory is deleted when the store is closed or released, or the
+  /// process exits. After a kill, the next process that makes a temporary store deletes it.
   public static func temporary(
     options: Options = Options(), models: any Table.Type...
   ) async throws -> Store {
     try await temporary(options: options, models: models)
   }
 
-  /// A store in memory that leaves nothing behind, with models in an array.
+  /// A temporary store as above, with models in an array.
   public static func temporary(
     options: Options = Options(), models: [any Table.Type]
   ) async throws -> Store {
@@ -98,8 +98,8 @@ public final class Store: Sendable {
     declared = NodeModels(Self.models(of: tables, in: schema))
   }
 
-  /// The same store for another author: its commits name `author`, unless `write(by:)` names another. Closing one of
-  /// the two closes both.
+  /// The same store for another author: its commits name `author`, unless `write(by:)` names
+  /// another. Closing one of the two closes both.
   public func `as`(_ author: String) -> Store { Store(self, author) }
 
   private init(_ original: Store, _ author: String) {
@@ -118,7 +118,7 @@ public final class Store: Sendable {
     isTemporary = false
   }
 
-  /// - Throws: `failed` for a place where neither a store is nor one can be made.
+  /// - Throws: `failed` for a place that has no store and where none can be created.
   private static func checkPlace(_ directory: URL, _ options: Options) throws(StoreError) {
     let files = FileManager.default
     var isDirectory: ObjCBool = false
@@ -128,7 +128,7 @@ public final class Store: Sendable {
       }
     } else if !options.isReadOnly {
       let parent = directory.deletingLastPathComponent().path
-      // What is in the way otherwise, as a directory that may not be searched, is told by who meets it.
+      // Other obstacles, such as an unsearchable directory, are reported when the node is opened.
       do { _ = try files.attributesOfItem(atPath: parent) } catch CocoaError.fileReadNoSuchFile {
         throw .failed("there is no directory \(parent) to make the store in; make that first")
       } catch {}
@@ -137,8 +137,8 @@ public final class Store: Sendable {
 
   deinit { removeTemporaryFiles() }
 
-  /// Ends the store: what is being written is finished, then reads, writes and observations end with `closed`. The files
-  /// of a temporary store are gone then.
+  /// Closes the store. Running writes finish, and all commits are durable; then reads and writes
+  /// throw `closed`, and observations end. The files of a temporary store are deleted.
   public func close() async {
     await writer.close()
     readers.close()
@@ -148,7 +148,7 @@ public final class Store: Sendable {
 
   private func removeTemporaryFiles() {
     guard isTemporary else { return }
-    // What cannot be removed, or was before, goes with the folder of the process.
+    // The process's folder is removed later, with anything that is left.
     do { try FileManager.default.removeItem(at: directory) } catch {}
   }
 
@@ -160,7 +160,7 @@ public final class Store: Sendable {
     return models
   }
 
-  /// The model of a type, as the node's schema has it.
+  /// The model of a type in the node's schema.
   func model(of table: any Table.Type) throws(StoreError) -> Model {
     guard let model = declared.state.withLock({ $0.types[ObjectIdentifier(table)] }) else {
       throw .models("\(table.modelName) was not among the models that the store was opened with")
@@ -168,7 +168,7 @@ public final class Store: Sendable {
     return model
   }
 
-  /// A key as errors name it, and as the tool reads it.
+  /// A key as errors print it, and as the tool reads it.
   func text(of key: some TableKey, _ table: any Table.Type) throws(StoreError) -> String {
     KeyWords.text(Transaction.key(key), of: try model(of: table))
   }
@@ -183,25 +183,32 @@ public final class Store: Sendable {
 
   // MARK: Writing
 
-  /// Makes one commit of everything that `body` does; if it throws anything but `unresolved`, nothing of it is left.
+  /// Makes one commit of `body`. If this throws anything but `unresolved`, no change is kept.
   ///
-  /// A commit that was begun is finished, also if its task is then cancelled. One whose task is cancelled before is not
-  /// begun, and throws `CancellationError`.
+  /// A commit that has begun is finished even if its task is cancelled. A task that is cancelled
+  /// before begins none, and throws `CancellationError`.
   ///
   /// - Parameters:
-  ///   - by: who makes the change; nil: the author that the store was opened with.
-  ///   - note: why.
-  ///   - body: makes the changes, on the thread that writes. It is called once more if it, or a commit that shares its sync,
-  ///     meets damage of the tables: these are made anew from the log, and nothing is left of the first call.
-  /// - Returns: what `body` returned. The commit is durable then, and every read that begins later shows it.
+  ///   - by: the author of the change; nil: the author that the store was opened with.
+  ///   - note: the message of the commit.
+  ///   - durability: whether this waits until the commit is on disk; nil: the store's option.
+  ///   - body: makes the changes, on the writer's thread. It is called a second time if it, or a
+  ///     commit that shares its sync, finds the tables corrupt. These are rebuilt from the log, and
+  ///     nothing is left of the first call.
+  /// - Returns: the result of `body`. The commit is then durable, unless it is `relaxed`, and every
+  ///   later read shows it.
   @discardableResult
   public func write<Result: Sendable>(
-    by: String? = nil, note: String? = nil, _ body: @escaping @Sendable (Transaction) throws -> Result
+    by: String? = nil, note: String? = nil, durability: Durability? = nil,
+    _ body: @escaping @Sendable (Transaction) throws -> Result
   ) async throws -> Result {
     if options.isReadOnly { throw StoreError.readOnly }
     let result: Result
     do {
-      result = try await writer.commit(CommitNote(by: by ?? options.author, note: note)) {
+      result = try await writer.commit(
+        CommitNote(by: by ?? options.author, note: note),
+        isRelaxed: durability ?? options.durability == .relaxed
+      ) {
         [self] write, recorded, schemaChanges in
         takeIn(write.schema, schemaChanges)
         let transaction = Transaction(self, write, recorded)
@@ -214,13 +221,13 @@ public final class Store: Sendable {
     return result
   }
 
-  /// Says that the tables have changed.
+  /// Reports a change of the tables by the writer's thread.
   func noteCommit() {
     readers.noteCommit()
     changes.publish()
   }
 
-  /// Says that others than the thread that writes may have changed the tables.
+  /// Reports a possible change of the tables outside of the writer's thread.
   func noteOthers() async {
     readers.noteCommit()
     rows.noteOthers()
@@ -237,7 +244,7 @@ public final class Store: Sendable {
     do { return try await readers.read(body) } catch { throw translated(error) }
   }
 
-  /// What a read met, in our words. Where the store was closed meanwhile its files may be gone, whatever the read says of that.
+  /// The store's error for a read error. A closed store turns `failed` into `closed`.
   func translated(_ error: any Error) -> any Error {
     let error = StoreError.translated(error)
     if readers.isClosed, case .failed? = error as? StoreError { return StoreError.closed }
@@ -253,7 +260,7 @@ public final class Store: Sendable {
     } catch { throw translated(error) }
   }
 
-  /// The record with a key, with the records of some relationships, any depth.
+  /// The record with a key, with its related records on some paths of any depth.
   public func get<Row: Table>(
     _ type: Row.Type, byIdentifier key: Row.PrimaryKey,
     including paths: @Sendable (Row.Relationships) -> [any RelationshipPaths<Row>]

@@ -1,25 +1,24 @@
 import Foundation
 import StemmaEvents
 import StemmaNode
-import Synchronization
 
-/// The temporary stores of this process, in one folder that goes when it exits.
+/// The temporary stores of this process, in one folder that is removed at exit.
 enum TemporaryStores {
-  /// The place for files in memory is used with so much room at least, in bytes; containers often have but a little.
+  /// The free space needed to use the memory file system, in bytes; containers often have little.
   private static let wantedRoom: UInt64 = 1 << 30
 
   private struct Current {
     var folder: TemporaryFolder?
     var stores = 0
 
-    /// Traps if stores are nowhere. In debug builds at each store.
+    /// Traps if stores have no folder. In debug builds at each store.
     func checkInvariants() { precondition((folder == nil) == (stores == 0), "a store is in a folder") }
   }
 
   private static let current = Mutex(Current())
 
-  /// A path for a store's directory at which there is nothing yet: in memory where the system has a place for files there
-  /// (Linux), otherwise where temporary files are.
+  /// An unused path for a store's directory: in the memory file system, if the platform has one
+  /// (Linux), otherwise among the temporary files.
   static func newStore() throws(NodeError) -> URL {
     try current.withLock { (current) throws(NodeError) in
       let folder: TemporaryFolder
@@ -36,7 +35,7 @@ enum TemporaryStores {
     }
   }
 
-  /// Nil: where temporary files are.
+  /// Nil: the folder of temporary files.
   private static func place() -> String? {
     let memory = "/dev/shm"
     do {
@@ -47,7 +46,7 @@ enum TemporaryStores {
         return memory
       }
     } catch {
-      // There is no such place.
+      // The path does not exist.
     }
     return nil
   }

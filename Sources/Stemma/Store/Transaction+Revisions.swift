@@ -1,10 +1,10 @@
 import StemmaEvents
 
-// A revision names one exact state of a record, on every node. A write that names one is made on that state or not at all;
-// without it, a change of a record that somebody else has changed too is merged with theirs.
+// A revision identifies an exact state of a record, on every node. A write with a revision applies
+// to that state, or fails. A write without one is merged with concurrent changes of others.
 
 extension Store.Transaction {
-  /// The revision of a record as it was when this value was read; of one that no store made, as it is now.
+  /// The revision of a record when this value was read; for a value of no store, the current one.
   ///
   /// - Throws: `notFound`, `notCommitted`.
   public func revision<Row: Table>(of row: Row) throws -> String {
@@ -15,8 +15,8 @@ extension Store.Transaction {
     }
   }
 
-  /// Updates the record if it is at this revision: what was set in the value is written on top of that state, whichever it
-  /// was read at.
+  /// Updates the record if it is at this revision. The settings of the value are written on top of
+  /// that state, whichever state it was read at.
   ///
   /// - Throws: `revisionMismatch` with the current one, `notFound`.
   @discardableResult
@@ -40,9 +40,9 @@ extension Store.Transaction {
 }
 
 extension Store {
-  /// The revision of a record as it was when this value was read; of one that no store made, as it is now.
+  /// The revision of a record when this value was read; for a value of no store, the current one.
   ///
-  /// Of a value that is older than the record, it reads the record's events.
+  /// Reads the record's events if the value is older than the record.
   /// - Throws: `notFound`, `notCommitted`.
   public func revision<Row: Table>(of row: Row) async throws -> String {
     try row._record.check(Row.modelName)
@@ -51,13 +51,13 @@ extension Store {
     return try await inspect { try $0.revision(of: key, in: model, readAt: read) }
   }
 
-  /// Updates the record if it is at this revision, in a commit of its own.
+  /// Updates the record if it is at this revision, in its own commit.
   @discardableResult
   public func update<Row: Table>(_ row: Row, ifRevision revision: String) async throws -> Row {
     try await write { try $0.update(row, ifRevision: revision) }
   }
 
-  /// Deletes the record if it is at this revision, in a commit of its own.
+  /// Deletes the record if it is at this revision, in its own commit.
   public func delete<Row: Table>(_ row: Row, ifRevision revision: String) async throws {
     try await write { try $0.delete(row, ifRevision: revision) }
   }

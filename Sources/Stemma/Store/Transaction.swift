@@ -5,11 +5,11 @@ import StemmaSchema
 import StemmaTables
 
 extension Store {
-  /// One commit while it is being made. Reads see what it has written.
+  /// A commit in progress. Reads see its changes.
   public final class Transaction: ReadTransaction {
     let write: WriteTransaction
     let recorded: RecordedSettings
-    /// What records are read from that need no statement.
+    /// The source of rows that are read without a statement.
     private let memory: RowSource
 
     init(_ store: Store, _ write: WriteTransaction, _ recorded: RecordedSettings) {
@@ -24,7 +24,7 @@ extension Store {
       }
     }
 
-    /// Does something to the commit at the node's level; its errors in the store's words.
+    /// Runs a change of the commit at the node's level; translates its errors.
     func writing<Result>(_ body: (WriteTransaction) throws -> Result) throws -> Result {
       try checkIsOpen()
       do { return try body(write) } catch {
@@ -39,7 +39,7 @@ extension Store {
 
     // MARK: Reading
 
-    /// The record with a key as this commit has made it so far; nil if there is none, or it has deleted it.
+    /// The record with a key as this commit has changed it; nil if there is none any longer.
     public override func get<Row: Table>(
       _ type: Row.Type, byIdentifier key: Row.PrimaryKey
     ) throws -> Row? {
@@ -56,7 +56,7 @@ extension Store {
 
     // MARK: Writing
 
-    /// Creates a record; a key part named `id` that the draft leaves out is minted.
+    /// Creates a record; an omitted key part named `id` is minted.
     ///
     /// - Throws: `alreadyExists`.
     @discardableResult
@@ -65,11 +65,11 @@ extension Store {
       return try present(Draft.Row.self, key)
     }
 
-    /// Creates a record that knows its key.
+    /// Creates a record from a row with its key.
     @discardableResult
     public func insert<Row: Table>(_ row: Row) throws -> Row { try insert(Row.Draft(row)) }
 
-    /// The record with a draft's key; nil if there is none, or a part of the key is yet to be minted.
+    /// The record with a draft's key; nil if there is none, or a key part is to be minted.
     func row<Draft: TableDraft>(of draft: Draft) throws -> Draft.Row? {
       var record = RecordWriter()
       draft.write(to: &record)
@@ -94,7 +94,7 @@ extension Store {
       try present(Draft.Row.self, try record(draft))
     }
 
-    /// Creates the record, or updates the one that has its key; gives that.
+    /// Creates the record, or updates the one that has its key; returns the key.
     @discardableResult
     func record<Draft: TableDraft>(_ draft: Draft) throws -> Key {
       let model = try store.model(of: Draft.Row.self)
@@ -104,7 +104,7 @@ extension Store {
       let values = try assignments(record.values, Draft.Row.description, model)
       try writing { write in
         if try write.exists(model, key) {
-          // What the draft leaves to the node stays as it is.
+          // Times that the draft leaves to the node stay unchanged.
           let given = write.withoutUnsetTimes(values, model)
           try write.update(model, key, given) { given[$0].value == $1 }
         } else {
@@ -114,24 +114,25 @@ extension Store {
       return key
     }
 
-    /// Records what differs from the record as it was read, and returns it as it is now.
+    /// Records the differences from the record as it was read, and returns its current state.
     ///
-    /// Each copy of a value stands for itself: what counts is what it was read with, and what was recorded from it or from
-    /// the one that it was copied from. A field that another copy has recorded since is in conflict if this one has set
-    /// it, too, and stays as it is otherwise. A value that no store made is compared with what is there.
+    /// Each copy of a value is compared with what it was read with, and what was recorded from it
+    /// or its original. A field that another copy has recorded since conflicts if this one has set
+    /// it, too, and stays unchanged otherwise. A value of no store is compared with the current
+    /// one.
     /// - Throws: `notFound`, `requiredReference`, `notCommitted`.
     @discardableResult
     public func update<Row: Table>(_ row: Row) throws -> Row {
       try present(Row.self, try record(row, from: row._record.view))
     }
 
-    /// The same. `result` gets the record as it is then; nil: nobody wants to know.
+    /// The same. `result`, if any, gets the record after the update.
     func update<Row: Table>(_ row: Row, _ result: ((Row) throws -> Void)?) throws {
       let key = try record(row, from: row._record.view)
       if let result { try result(try present(Row.self, key)) }
     }
 
-    /// `view`: what the changes are made on top of; nil: the record as it is. Gives its key.
+    /// Records changes on top of `view`; nil: the current state. Returns the record's key.
     func record<Row: Table>(_ row: Row, from view: RecordView?) throws -> Key {
       try row._record.check(Row.modelName)
       let model = try store.model(of: Row.self)
@@ -156,10 +157,10 @@ extension Store {
       return key
     }
 
-    /// Deletes the record as it was read: what somebody else changed of it since is not deleted unseen, but stays in
+    /// Deletes the record as it was read. Later changes by others are not deleted unseen, but
     /// conflict with the deletion.
     ///
-    /// - Throws: `notFound`, `notCommitted`, `restricted` if the delete rule of a relationship forbids it.
+    /// - Throws: `notFound`, `notCommitted`, `restricted` if a delete rule forbids it.
     public func delete<Row: Table>(_ row: Row) throws {
       try row._record.check(Row.modelName)
       let model = try store.model(of: Row.self)
@@ -168,16 +169,16 @@ extension Store {
       }
     }
 
-    /// Deletes the record with a key, whatever its state.
+    /// Deletes the record with a key in any state.
     ///
-    /// - Throws: `notFound`, `restricted` if the delete rule of a relationship forbids it.
+    /// - Throws: `notFound`, `restricted` if a delete rule forbids it.
     public func delete<Row: Table>(_ type: Row.Type, _ key: Row.PrimaryKey) throws {
       let model = try store.model(of: Row.self)
       try writing { try $0.delete(model, Self.key(key)) }
     }
 
-    /// Deletes the record with a key as it is now; false if it is not there: a delete rule may have taken it along with
-    /// another one.
+    /// Deletes the record with a key in any state. False if it is missing, because a delete rule
+    /// may have deleted it with another.
     func deleteIfThere<Row: Table>(_ type: Row.Type, _ key: Key) throws -> Bool {
       let model = try store.model(of: Row.self)
       return try writing { write in
@@ -197,7 +198,7 @@ extension Store {
       return row
     }
 
-    /// The keys of a statement's rows, of which nothing else is read.
+    /// The keys of a statement's rows; no other columns are read.
     func keys<Row: Table>(of rows: Select<Row>) throws -> [Key] {
       let description = Row.description
       let types = description.columns.prefix(description.keyCount).map(\.type)
@@ -242,37 +243,37 @@ extension Store {
 // MARK: One commit for one change
 
 extension Store {
-  /// Creates a record in a commit of its own.
+  /// Creates a record in its own commit.
   @discardableResult
   public func insert<Draft: TableDraft>(_ draft: Draft) async throws -> Draft.Row {
     try await write { try $0.insert(draft) }
   }
 
-  /// Creates a record that knows its key, in a commit of its own.
+  /// Creates a record from a row with its key, in its own commit.
   ///
   /// - Throws: `alreadyExists`.
   @discardableResult
   public func insert<Row: Table>(_ row: Row) async throws -> Row { try await write { try $0.insert(row) } }
 
-  /// Creates the record, or gives the one that has its key the draft's values, in a commit of its own.
+  /// Creates the record, or gives an existing one the draft's values, in its own commit.
   @discardableResult
   public func upsert<Draft: TableDraft>(_ draft: Draft) async throws -> Draft.Row {
     try await write { try $0.upsert(draft) }
   }
 
-  /// Records what differs from the record as it was read, and returns it as it is now.
+  /// Records the differences from the record as it was read, and returns its current state.
   @discardableResult
   public func update<Row: Table>(_ row: Row) async throws -> Row { try await write { try $0.update(row) } }
 
-  /// Deletes the record as it was read, in a commit of its own: what somebody else changed of it since stays
-  /// in conflict with the deletion.
+  /// Deletes the record as it was read, in its own commit. Later changes by others conflict with
+  /// the deletion.
   ///
-  /// - Throws: `notFound`, `restricted` if the delete rule of a relationship forbids it.
+  /// - Throws: `notFound`, `restricted` if a delete rule forbids it.
   public func delete<Row: Table>(_ row: Row) async throws { try await write { try $0.delete(row) } }
 
-  /// Deletes the record with a key, whatever its state, in a commit of its own.
+  /// Deletes the record with a key in any state, in its own commit.
   ///
-  /// - Throws: `notFound`, `restricted` if the delete rule of a relationship forbids it.
+  /// - Throws: `notFound`, `restricted` if a delete rule forbids it.
   public func delete<Row: Table>(_ type: Row.Type, _ key: Row.PrimaryKey) async throws {
     try await write { try $0.delete(type, key) }
   }

@@ -1,42 +1,45 @@
 import StemmaEvents
 import StemmaNode
 import StemmaSchema
-import Synchronization
+import struct Synchronization.Atomic
 
-/// The node of a store, and the thread that it is used on.
+/// The node of a store, and the thread on which it is used.
 ///
-/// Commits that are asked for while another is being made wait in a list; whoever comes next makes all of them as
-/// one group that shares one sync, with those that are asked for while the group is being made.
+/// Commits requested during another one wait in a list. The next caller makes all of them as one
+/// group with one sync, including those that are requested while the group is being made.
 actor Writer {
   private let executor = QueueExecutor("stemma.writer")
   nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
   private let rows: RowFeed
   private var node: Node?
+  private var isSyncDue = false
   private nonisolated let closed = Atomic<Bool>(false)
   private nonisolated let waiting = Mutex<[PendingCommit]>([])
 
   init(_ rows: RowFeed) { self.rows = rows }
 
-  /// A commit that is asked for, and what came of it.
+  /// A requested commit and its outcome.
   private final class PendingCommit: Sendable {
     typealias Body =
       @Sendable (WriteTransaction, RecordedSettings, _ schemaChanges: Int) throws(NodeError) -> Void
 
     let note: CommitNote
+    let isRelaxed: Bool
     private let body: Body
-    /// What the body has recorded from values when it was called last.
+    /// The settings that the last call of the body has recorded.
     private let recorded = Mutex(RecordedSettings())
     private let result = Mutex<Result<Void, NodeError>?>(nil)
 
-    init(_ note: CommitNote, _ body: @escaping Body) {
+    init(_ note: CommitNote, isRelaxed: Bool, _ body: @escaping Body) {
       self.note = note
+      self.isRelaxed = isRelaxed
       self.body = body
     }
 
     var outcome: Result<Void, NodeError>? { result.withLock { $0 } }
 
-    /// Traps if a commit that is decided is still to be. For tests; in debug builds when it is.
+    /// Traps if a failed commit is not reverted. For tests; in debug builds when it ends.
     func checkInvariants() {
       let recorded = recorded.withLock { $0 }
       recorded.checkInvariants()
@@ -47,7 +50,7 @@ actor Writer {
       try body(write, recorded.withLock { $0 }, schemaChanges)
     }
 
-    /// Before the body is called once more; as `end`.
+    /// Before the body is called again; in the order of `end`.
     func takeBack() {
       recorded.withLock { recorded in
         recorded.takeBack()
@@ -55,8 +58,9 @@ actor Writer {
       }
     }
 
-    /// On the thread that writes, before the body of any later commit runs there: that must not take for recorded what
-    /// this one has failed to record. Of a group the last one first, as each gives back what it found.
+    /// Called on the writer's thread before any later body runs there, which must not rely on
+    /// settings that this one failed to record. In a group the last one ends first, as each
+    /// restores what it found.
     func end(_ outcome: Result<Void, NodeError>) {
       recorded.withLock { recorded in
         if case .success = outcome { recorded.confirm() } else { recorded.takeBack() }
@@ -66,12 +70,11 @@ actor Writer {
     }
   }
 
-  /// Whether the task that asked for a commit was cancelled.
   private final class Cancellation: Sendable {
     let flag = Atomic<Bool>(false)
   }
 
-  /// What the body of a commit returned or threw.
+  /// The result or error of a commit's body.
   private final class Outcome<Value: Sendable>: Sendable {
     private let result = Mutex<Result<Value, any Error>?>(nil)
 
@@ -83,7 +86,7 @@ actor Writer {
     }
   }
 
-  /// Opens the node in a directory, or makes one, and gives it the models that a program declares.
+  /// Opens or creates the node in a directory, and applies the models that a program declares.
   func open(_ directory: String, _ declared: DeclaredModels, _ settings: Store.Options) throws -> Schema {
     var options = Node.OpeningOptions(mode: settings.isReadOnly ? .read : .write)
     options.wait = settings.wait
@@ -91,7 +94,7 @@ actor Writer {
     let node: Node
     do throws(NodeError) { node = try Node.open(at: directory, options) } catch {
       switch error {
-      // What a creation that was interrupted leaves looks like the second.
+      // An interrupted creation looks like a node that has lost its metadata.
       case .noNode, .lostMark: if settings.isReadOnly { throw error }
       default: throw error
       }
@@ -126,7 +129,7 @@ actor Writer {
       return try Node.create(
         at: directory, schema: schema, name: settings.name, scope: scope, options: options)
     } catch .alreadyANode {
-      // Somebody else was faster.
+      // Another process has created the node at the same time.
       return try Node.open(at: directory, options)
     }
   }
@@ -137,21 +140,39 @@ actor Writer {
     return try body(node)
   }
 
-  /// Has observers see what others than this thread have written.
+  /// Passes changes by other writers to observers.
   func look() { rows.lookIfDue() }
 
   private func finishSealing() { node?.sealOrNote() }
 
-  /// What the node has begun to seal is finished before.
+  /// How long a relaxed commit waits for others to share its sync.
+  private static let syncDelay = Duration.milliseconds(50)
+
+  /// Schedules a sync if relaxed commits have left unsynced data.
+  private func syncLater() {
+    guard let node, !node.isSynced, !isSyncDue else { return }
+    isSyncDue = true
+    // Holds the writer: the commits of a released store are synced, too.
+    Task {
+      do { try await Task.sleep(for: Self.syncDelay) } catch {
+        // This task is never cancelled; if it were, it would sync at once.
+      }
+      isSyncDue = false
+      self.node?.syncOrNote()
+    }
+  }
+
+  /// Finishes a seal that has begun, makes all commits durable, and closes the node.
   func close() {
+    node?.syncOrNote()
     node?.sealOrNote()
     node = nil
     closed.store(true, ordering: .releasing)
   }
 
-  /// Traps if what is kept contradicts itself, and throws if the node does. For tests; reads everything.
+  /// Traps if the state is inconsistent, and throws if the node's is. For tests; reads everything.
   func checkInvariants() throws(NodeError) {
-    precondition(node == nil || !isClosed, "a closed store lets go of its node")
+    precondition(node == nil || !isClosed, "a closed store has released its node")
     waiting.withLock { waiting in
       precondition(waiting.allSatisfy { $0.outcome == nil }, "a commit that waits is not decided")
       for pending in waiting { pending.checkInvariants() }
@@ -159,17 +180,17 @@ actor Writer {
     try node?.checkInvariants()
   }
 
-  /// How many commits wait for the one that is being made.
   nonisolated var waitingCount: Int { waiting.withLock { $0.count } }
 
   nonisolated var isClosed: Bool { closed.load(ordering: .acquiring) }
 
-  /// Makes one commit; it is durable when this returns. One whose task is cancelled before its body begins is not made.
+  /// Makes one commit, which is durable on return, unless it is relaxed. A task that is cancelled
+  /// before its body begins makes none.
   ///
-  /// - Parameter body: called once more if the tables turn out to be damaged. Its notes in `recorded` are taken back if
-  ///   the commit is not made.
+  /// - Parameter body: called again if the tables are corrupt. If the commit fails, its notes in
+  ///   `recorded` are reverted.
   nonisolated func commit<Result: Sendable>(
-    _ note: CommitNote,
+    _ note: CommitNote, isRelaxed: Bool,
     _ body:
       @escaping @Sendable (
         _ write: WriteTransaction, _ recorded: RecordedSettings, _ schemaChanges: Int
@@ -178,9 +199,10 @@ actor Writer {
     let result = Outcome<Result>()
     try Task.checkCancellation()
     let isCancelled = Cancellation()
-    let pending = PendingCommit(note) { transaction, recorded, schemaChanges throws(NodeError) in
+    let pending = PendingCommit(note, isRelaxed: isRelaxed) {
+      transaction, recorded, schemaChanges throws(NodeError) in
       do {
-        // Not `Task.isCancelled`: the task that runs this may be that of another commit of the group.
+        // Not `Task.isCancelled`: this may run on the task of another commit of the group.
         if isCancelled.flag.load(ordering: .acquiring) { throw CancellationError() }
         result.set(.success(try body(transaction, recorded, schemaChanges)))
       } catch {
@@ -219,7 +241,7 @@ actor Writer {
         let joined = takeWaiting()
         group += joined
         return joined.map { [rows] pending in
-          Node.CommitRequest(pending.note) { write throws(NodeError) in
+          Node.CommitRequest(pending.note, isRelaxed: pending.isRelaxed) { write throws(NodeError) in
             try pending.make(write, node.schemaChanges)
             rows.read(write)
           }
@@ -231,6 +253,7 @@ actor Writer {
       }
       for (pending, outcome) in zip(group, outcomes).reversed() { pending.end(outcome) }
       rows.settle(isDurable: true)
+      syncLater()
     } catch {
       rows.settle(isDurable: false)
       for pending in group.reversed() { pending.end(.failure(error)) }

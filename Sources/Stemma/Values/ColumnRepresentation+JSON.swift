@@ -8,7 +8,7 @@ public struct JSONText<Represented: Codable & Sendable>: ColumnRepresentation {
   /// The value itself.
   public let represented: Represented
 
-  /// Encodes nothing yet: that happens when the value is written.
+  /// Encodes nothing; a write encodes the value.
   public init(representing value: Represented) { represented = value }
 
   /// JSON text, an AWSJSON; may be null if the value is an optional.
@@ -18,14 +18,14 @@ public struct JSONText<Represented: Codable & Sendable>: ColumnRepresentation {
     return type
   }
 
-  /// What a `JSONEncoder` without settings makes of it, as canonical JSON: without white space, members
-  /// sorted. JSON's `null` is SQL's. A value that cannot be encoded is refused when it is written.
+  /// The output of a `JSONEncoder` without settings, as canonical JSON: no white space, sorted
+  /// members. JSON's `null` is SQL's. A write refuses a value that cannot be encoded.
   public var datum: Datum {
     do {
       let json = try JSON.parse(Array(try JSONEncoder().encode(represented)))
       return json.isNull ? .null : .text(json.canonicalText)
     } catch {
-      // No JSON, so that the write refuses it and names the record, the field and this.
+      // Invalid JSON: the write refuses it, and names the record, the field and this error.
       return .text("\(Represented.self) cannot be encoded: \(error)")
     }
   }

@@ -1,14 +1,14 @@
 import StemmaEvents
 import StemmaSchema
 
-/// A way to store values that are no column values by themselves, or to store them otherwise than they are by
-/// themselves: `@Column(as: [Tag].JSONRepresentation.self) var tags: [Tag]`.
+/// A stored form for values that are no column values, or an alternative to their own:
+/// `@Column(as: [Tag].JSONRepresentation.self) var tags: [Tag]`.
 public protocol ColumnRepresentation: ColumnValue {
   /// The type of the property.
   associatedtype Represented: Sendable
-  /// The representation of a property's value: what a write stores the datum of.
+  /// The representation of a property's value; a write stores its datum.
   init(representing value: Represented)
-  /// The property's value again, after a read.
+  /// The property's value, after a read.
   var represented: Represented { get }
 }
 
@@ -21,39 +21,39 @@ extension Optional: ColumnRepresentation where Wrapped: ColumnRepresentation {
 
 // MARK: Text of a stricter kind
 
-/// What kind of text a column takes. See the types of `String`, such as `String.AWSEmail`.
+/// A kind of text in a column. See the types of `String`, such as `String.AWSEmail`.
 public protocol TextKind: Sendable {
-  /// What a draft holds of a key part of this kind that is named `id`.
+  /// The draft's type for a key part of this kind that is named `id`.
   associatedtype DraftPart = TextRepresentation<Self>
-  /// What the schema calls the kind. Its rule is checked when a text is written.
+  /// The schema's name of the kind. A write checks its rule.
   static var columnType: ColumnType { get }
 }
 
-/// A `String` in a column that takes only texts of one kind. Others are refused when they are written, with the rule
-/// that they break.
+/// A `String` in a column for texts of one kind. A write refuses other texts, with the rule that
+/// they break.
 public struct TextRepresentation<Kind: TextKind>: ColumnRepresentation, Hashable {
-  /// The text as it was given, or as it is stored.
+  /// The text as given, or as stored.
   public let represented: String
 
-  /// Takes any text; the rule of the kind is checked when it is written.
+  /// Accepts any text; a write checks the rule of the kind.
   public init(representing text: String) { represented = text }
 
-  /// That of the kind.
+  /// The column type of the kind.
   public static var columnType: ColumnType { Kind.columnType }
-  /// The text as it was given. The write may store another spelling of it: an `ID` that is a UUID becomes
-  /// lower case, JSON canonical.
+  /// The text as given. A write may store another spelling: an `ID` that is a UUID becomes lower
+  /// case, JSON canonical.
   public var datum: Datum { .text(represented) }
-  /// Takes any text that is stored, of whatever kind.
+  /// Accepts any stored text, of whatever kind.
   ///
-  /// - Throws: `unreadable` for what is no text.
+  /// - Throws: `unreadable` for anything but text.
   public init(datum: Datum) throws(StoreError) { represented = try String(datum: datum) }
 }
 
 extension TextRepresentation: TableKey, KeyValue {
-  /// That of the kind.
+  /// The type for the kind.
   public typealias DraftPart = Kind.DraftPart
 
-  /// As the write stores it: a UUID in lower case, a point in time in UTC.
+  /// The stored spelling: a UUID in lower case, a point in time in UTC.
   public var keyDatum: Datum {
     switch Kind.columnType.scalar {
     case .id:
@@ -66,9 +66,9 @@ extension TextRepresentation: TableKey, KeyValue {
 }
 
 extension TextRepresentation: ExpressibleByStringLiteral, CustomStringConvertible, Codable {
-  /// Takes any text, as `init(representing:)`.
+  /// Accepts any text, as `init(representing:)`.
   public init(_ text: String) { represented = text }
-  /// Takes any text, as `init(representing:)`.
+  /// Accepts any text, as `init(representing:)`.
   public init(stringLiteral text: String) { represented = text }
   /// The text.
   public var description: String { represented }
@@ -114,7 +114,7 @@ public enum TextKinds {
   }
   /// Text that is a phone number; `String.AWSPhone`.
   public enum Phone: TextKind {
-    /// `AWSPhone`: 3 to 15 digits; `+` may stand in front, spaces, hyphens, points and brackets between.
+    /// `AWSPhone`: 3 to 15 digits; a leading `+`, and spaces, hyphens, points and brackets between.
     public static var columnType: ColumnType { .phone }
   }
   /// Text that is a URL; `String.AWSURL`.
@@ -147,7 +147,7 @@ extension String {
   public typealias AWSEmail = TextRepresentation<TextKinds.Email>
   /// `+49 30 123456`
   public typealias AWSPhone = TextRepresentation<TextKinds.Phone>
-  /// `https://example.org`, byte by byte as it is; a `URL` of Foundation does not take all that are stored.
+  /// `https://example.org`, byte by byte; not every stored one is a `URL` of Foundation.
   public typealias AWSURL = TextRepresentation<TextKinds.URL>
   /// `2001:db8::/32`
   public typealias AWSIPAddress = TextRepresentation<TextKinds.IPAddress>

@@ -1,7 +1,7 @@
 import StemmaEvents
 
 extension Optional: ColumnValue where Wrapped: ColumnValue {
-  /// The type of what is wrapped, and null beside it.
+  /// The wrapped type, or null.
   public static var columnType: ColumnType {
     var type = Wrapped.columnType
     type.isOptional = true
@@ -11,11 +11,11 @@ extension Optional: ColumnValue where Wrapped: ColumnValue {
   public var datum: Datum { self?.datum ?? .null }
   /// Nil for null.
   ///
-  /// - Throws: `unreadable` for anything else that is not of the wrapped type.
+  /// - Throws: `unreadable` for any other value that is not of the wrapped type.
   public init(datum: Datum) throws(StoreError) {
     self = datum.isNull ? nil : try Wrapped(datum: datum)
   }
-  /// Nil for null; anything else as the wrapped type reads it.
+  /// Nil for null; other values as the wrapped type reads them.
   @inlinable
   public static func read(_ row: RowReader, _ column: Int) throws(StoreError) -> Wrapped? {
     row.isNull(column) ? nil : try Wrapped.read(row, column)
@@ -24,7 +24,7 @@ extension Optional: ColumnValue where Wrapped: ColumnValue {
 
 /// A list, stored as JSON text.
 extension Array: ColumnValue where Element: ColumnValue {
-  /// A list of the elements' type, itself not null; elements can be null if their type is an optional.
+  /// A list of the elements' type, never null itself; elements of optional type can be null.
   public static var columnType: ColumnType {
     var type = Element.columnType
     type.hasOptionalElements = type.isOptional
@@ -32,8 +32,8 @@ extension Array: ColumnValue where Element: ColumnValue {
     type.isList = true
     return type
   }
-  /// The elements as a JSON array, in their order. A whole number beyond ±(2^53-1) stands there as text.
-  /// One with an element that no column holds is that element, and refused like it.
+  /// The elements as a JSON array, in their order. An integer beyond ±(2^53-1) is stored as text.
+  /// An element that no column can store replaces the array, so that a write refuses it.
   public var datum: Datum {
     var elements: [JSON] = []
     elements.reserveCapacity(count)
@@ -44,7 +44,7 @@ extension Array: ColumnValue where Element: ColumnValue {
     }
     return .json(.array(elements))
   }
-  /// - Throws: `unreadable` for what is no JSON array, or has an element that is none of this type.
+  /// - Throws: `unreadable` for anything but a JSON array of elements of this type.
   public init(datum: Datum) throws(StoreError) {
     guard case .array(let elements) = datum.value.json else { throw Self.misfit(datum) }
     self = []
@@ -54,7 +54,7 @@ extension Array: ColumnValue where Element: ColumnValue {
 }
 
 extension JSON {
-  /// An element of a list as the value that a column of its own would hold.
+  /// An element of a list as a separate column would store it.
   func value(as type: ColumnType) -> Value {
     switch (self, type.scalar) {
     case (.null, _): .null
@@ -70,10 +70,10 @@ extension JSON {
   }
 }
 
-/// An enum with raw values is stored as they are. A value that is no case, which a newer program may have
-/// written, is kept in the store; reading it throws.
+/// An enum is stored as its raw value. The store keeps a value that is no case, which a newer
+/// program may have written; reading it throws.
 extension ColumnValue where Self: RawRepresentable, RawValue: ColumnValue {
-  /// That of the raw values.
+  /// The column type of the raw values.
   public static var columnType: ColumnType { RawValue.columnType }
   /// The raw value.
   public var datum: Datum { rawValue.datum }
@@ -85,7 +85,7 @@ extension ColumnValue where Self: RawRepresentable, RawValue: ColumnValue {
 }
 
 extension ColumnValue where Self: RawRepresentable & CaseIterable, RawValue == String {
-  /// The schema lists the cases, if all of them can be names there.
+  /// The schema lists the cases, if all of them are valid names.
   public static var columnType: ColumnType {
     let type = ColumnType.enumeration("\(Self.self)", of: Self.self)
     let areNames = type.cases.allSatisfy { $0.wholeMatch(of: /[A-Za-z][A-Za-z0-9_]*/) != nil }

@@ -11,16 +11,16 @@ import struct Foundation.UUID
 extension String: KeyValue {
   /// Text; in the schema, `String`.
   public static var columnType: ColumnType { .text }
-  /// The text, byte by byte as it is: Unicode is not normalised.
+  /// The exact bytes of the text: Unicode is not normalized.
   public var datum: Datum { Datum(.string(self)) }
-  /// - Throws: `unreadable` for null and for what is no text.
+  /// - Throws: `unreadable` for null and for anything but text.
   public init(datum: Datum) throws(StoreError) {
     switch datum.value {
     case .string(let text), .json(let text): self = text
     default: throw Self.misfit(datum)
     }
   }
-  /// A value that SQLite holds as a number is read as its digits.
+  /// A number in SQLite is read as its digits.
   ///
   /// - Throws: `unreadable` for null.
   public static func read(_ row: RowReader, _ column: Int) throws(StoreError) -> String {
@@ -30,18 +30,18 @@ extension String: KeyValue {
 }
 
 extension Int: KeyValue {
-  /// Whole numbers of 64 bits.
+  /// 64-bit integers.
   public static var columnType: ColumnType { .integer }
   /// The number, exactly.
   public var datum: Datum { Datum(.int(Int64(self))) }
-  /// - Throws: `unreadable` for what is no whole number, or too large for this machine's `Int`.
+  /// - Throws: `unreadable` for anything but an integer that fits this machine's `Int`.
   public init(datum: Datum) throws(StoreError) {
     guard case .int(let number) = datum.value, let number = Int(exactly: number) else {
       throw Self.misfit(datum)
     }
     self = number
   }
-  /// - Throws: `unreadable` for null, a floating number, and what does not fit this machine's `Int`.
+  /// - Throws: `unreadable` for anything but an integer that fits this machine's `Int`.
   public static func read(_ row: RowReader, _ column: Int) throws(StoreError) -> Int {
     guard let number = row.integer(column), let number = Int(exactly: number) else {
       throw row.unreadable(column)
@@ -51,11 +51,11 @@ extension Int: KeyValue {
 }
 
 extension Int64: KeyValue {
-  /// Whole numbers of 64 bits.
+  /// 64-bit integers.
   public static var columnType: ColumnType { .integer }
   /// The number, exactly.
   public var datum: Datum { Datum(.int(self)) }
-  /// - Throws: `unreadable` for what is no whole number.
+  /// - Throws: `unreadable` for anything but an integer.
   public init(datum: Datum) throws(StoreError) {
     guard case .int(let number) = datum.value else { throw Self.misfit(datum) }
     self = number
@@ -68,13 +68,13 @@ extension Int64: KeyValue {
 }
 
 extension Double: KeyValue {
-  /// Floating numbers of 64 bits.
+  /// 64-bit floating-point numbers.
   public static var columnType: ColumnType { .real }
-  /// -0 is 0; NaN and infinities are refused when they are written.
+  /// -0 is 0; a write refuses NaN and infinities.
   public var datum: Datum { .real(self) }
-  /// Takes whole numbers too, the nearest floating one.
+  /// Accepts integers, too, as the nearest floating-point number.
   ///
-  /// - Throws: `unreadable` for what is no number.
+  /// - Throws: `unreadable` for anything but a number.
   public init(datum: Datum) throws(StoreError) {
     switch datum.value {
     case .double(let number): self = number
@@ -82,7 +82,7 @@ extension Double: KeyValue {
     default: throw Self.misfit(datum)
     }
   }
-  /// - Throws: `unreadable` for null and for what is no number.
+  /// - Throws: `unreadable` for null and for anything but a number.
   public static func read(_ row: RowReader, _ column: Int) throws(StoreError) -> Double {
     guard let number = row.real(column) else { throw row.unreadable(column) }
     return number
@@ -90,7 +90,7 @@ extension Double: KeyValue {
 }
 
 extension Bool: KeyValue {
-  /// Booleans, which SQLite holds as 0 and 1.
+  /// Booleans, which SQLite stores as 0 and 1.
   public static var columnType: ColumnType { .boolean }
   /// A Boolean; 0 or 1 in the table, `false` or `true` in JSON.
   public var datum: Datum { Datum(.bool(self)) }
@@ -105,7 +105,7 @@ extension Bool: KeyValue {
     default: throw Self.misfit(datum)
     }
   }
-  /// - Throws: `unreadable` for what is neither 0 nor 1; null among it.
+  /// - Throws: `unreadable` for anything but 0 and 1, also for null.
   public static func read(_ row: RowReader, _ column: Int) throws(StoreError) -> Bool {
     switch row.integer(column) {
     case 0: return false
@@ -142,16 +142,16 @@ extension UUID: KeyValue {
 extension Date: KeyValue {
   /// An AWSDateTime.
   public static var columnType: ColumnType { .dateTime }
-  /// Text in UTC, rounded to milliseconds: `2024-02-29T23:59:59.5Z`, without a fraction where it is zero.
-  /// Years before 0000 and after 9999 are refused when they are written.
+  /// Text in UTC, rounded to milliseconds, `2024-02-29T23:59:59.5Z`; a zero fraction is left out.
+  /// A write refuses years before 0000 and after 9999.
   public var datum: Datum {
     let milliseconds = (timeIntervalSince1970 * 1000).rounded()
-    // Years that AWSDateTime cannot spell give text that the write refuses.
+    // Years without a spelling in AWSDateTime give text that the write refuses.
     let text = Int64(exactly: milliseconds).flatMap { DateText(millisecondsSince1970: $0).utcText }
     // A year before 0 has no description on every system.
     return .text(text ?? "\(timeIntervalSince1970) seconds since 1970")
   }
-  /// Takes any AWSDateTime; its zone is not kept, and what is finer than a millisecond is cut off.
+  /// Accepts any AWSDateTime, without its zone; fractions of a millisecond are cut off.
   ///
   /// - Throws: `unreadable` for other text.
   public init(datum: Datum) throws(StoreError) {
@@ -181,13 +181,13 @@ extension Data: ColumnValue {
 extension Decimal: ColumnValue {
   /// Text.
   public static var columnType: ColumnType { .text.compared(as: .decimal) }
-  /// The digits, with a point in every locale. NaN is refused when it is written.
+  /// The digits, with a point in every locale. A write refuses NaN.
   public var datum: Datum { isNaN ? .real(.nan) : .text(description) }
   /// Takes digits with a sign, a point and an exponent, as Swift spells numbers.
   ///
   /// - Throws: `unreadable` for other text.
   public init(datum: Datum) throws(StoreError) {
-    // `Decimal` itself takes the number that a text begins with.
+    // `Decimal` itself accepts a number with other text after it.
     guard case .string(let text) = datum.value,
       text.wholeMatch(of: /[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?/) != nil,
       let decimal = Decimal(string: text, locale: Locale(identifier: "en_US_POSIX"))
@@ -201,7 +201,7 @@ extension URL: KeyValue {
   public static var columnType: ColumnType { .url }
   /// The absolute string: a relative URL together with its base.
   public var datum: Datum { .text(absoluteString) }
-  /// - Throws: `unreadable` for text that Foundation makes no URL of.
+  /// - Throws: `unreadable` for text that is no URL for Foundation.
   public init(datum: Datum) throws(StoreError) {
     guard case .string(let text) = datum.value, let url = URL(string: text) else { throw Self.misfit(datum) }
     self = url

@@ -4,21 +4,21 @@ import StemmaTables
 
 /// A type that a column can hold.
 ///
-/// Conform a type of your own by saying which datum stands for it. An enum with raw values needs nothing but the
-/// conformance.
+/// To conform a type of your own, define its datum. An enum with raw values needs the conformance
+/// only.
 public protocol ColumnValue: Sendable {
-  /// What the schema is told of such a column, and how a read asks for it. Always the same for a type.
+  /// The schema's type for the column, which also selects how a read decodes it; a constant.
   static var columnType: ColumnType { get }
-  /// - Throws: `unreadable` for a datum that no value of this type gives.
+  /// - Throws: `unreadable` for a datum without a value of this type.
   init(datum: Datum) throws(StoreError)
-  /// What is stored; `init(datum:)` reads it again.
+  /// The stored value; `init(datum:)` reads it.
   var datum: Datum { get }
   /// Reads a column of the current row.
   static func read(_ row: RowReader, _ column: Int) throws(StoreError) -> Self
 }
 
 extension ColumnValue {
-  /// Reads the datum and makes the value of it.
+  /// Reads the datum and converts it.
   ///
   /// - Throws: `unreadable`, with table, column and value, where `init(datum:)` throws.
   public static func read(_ row: RowReader, _ column: Int) throws(StoreError) -> Self {
@@ -33,17 +33,17 @@ extension ColumnValue {
   }
 }
 
-/// What a column holds, in the words of the schema.
+/// A column's type in the schema.
 public struct ColumnType: Sendable, Hashable {
   package var scalar: Scalar
   package var isOptional = false
   package var isList = false
-  /// For an enum whose cases the schema lists.
+  /// The name of an enum whose cases the schema lists.
   package var enumeration: String?
   package var cases: [String] = []
   /// Whether a list's elements can be null.
   package var hasOptionalElements = false
-  /// How statements compare such text, where bytes are not the order of what it stands for.
+  /// The collation for text whose byte order is not the order of its values.
   package var collation: Collation?
 
   package init(_ scalar: Scalar) { self.scalar = scalar }
@@ -83,10 +83,10 @@ public struct ColumnType: Sendable, Hashable {
   /// `AWSIPAddress`: text as `2001:db8::/32`.
   public static let ipAddress = ColumnType(.awsIPAddress)
 
-  /// An enum whose cases the schema lists: what a type says of itself that is called otherwise there.
+  /// An enum whose cases the schema lists, for a type that has another name there.
   ///
-  /// - Parameter name: the enum's name in the schema. Names and raw values that cannot be names there are refused when a
-  ///   store opens.
+  /// - Parameter name: the enum's name in the schema. Opening a store refuses names and raw values
+  ///   that are no valid names there.
   public static func enumeration<Enumeration: CaseIterable & RawRepresentable<String>>(
     _ name: String, of type: Enumeration.Type
   ) -> ColumnType {
@@ -96,10 +96,10 @@ public struct ColumnType: Sendable, Hashable {
     return column
   }
 
-  /// Of one element, if it is a list.
+  /// The type of a list's elements, or the type itself.
   var base: FieldType.Base { enumeration.map { .enumeration($0) } ?? .scalar(scalar) }
 
-  /// As SDL spells it.
+  /// The type in SDL.
   var typeText: String {
     let name = enumeration ?? scalar.rawValue
     let inner = isList ? "[\(name)\(hasOptionalElements ? "" : "!")]" : name
@@ -109,23 +109,23 @@ public struct ColumnType: Sendable, Hashable {
 
 /// A value that can be a part of a primary key, or a whole one.
 public protocol KeyValue: ColumnValue, TableKey where Parts == Self, OptionalParts == Self? {
-  /// What is stored as a part of a key: `datum`, unless several data stand for one key.
+  /// The stored form in a key: `datum`, unless several data are equal as keys.
   var keyDatum: Datum { get }
 }
 
 extension KeyValue {
-  /// The datum as it is.
+  /// The datum itself.
   public var keyDatum: Datum { datum }
-  /// Nil stays nil: a reference that is null leads nowhere.
+  /// Nil for nil: a null reference leads nowhere.
   public init?(optionalParts: Self?) {
     guard let optionalParts else { return nil }
     self = optionalParts
   }
-  /// The value itself, the one part of its key.
+  /// The value itself, the only part of its key.
   public var parts: Self { self }
   /// Writes the value as the next part of the key.
   public func write(to record: inout RecordWriter) { record.key(self) }
-  /// Reads the value, if it is exactly what is stored.
+  /// Reads the value, if it represents the stored one exactly.
   public static func readKey(_ row: RowReader) throws(StoreError) -> Self {
     try row.exactly(0, as: Self.self)
   }

@@ -1,5 +1,5 @@
-// A `@Selection` beside a model can be neither its key nor a group of its columns: `@Table` has to see its properties. Of
-// these the compiler says what to do; without them it would say only that there is no conformance.
+// A `@Selection` outside of a model can be neither its key nor a group of columns, because `@Table`
+// must see its properties. These overloads give advice instead of a missing conformance.
 
 extension ModelDescription.Column {
   /// Refuses a `@Selection` that is declared elsewhere.
@@ -15,10 +15,10 @@ extension ModelDescription.Column {
   ) { preconditionFailure("cannot be called") }
 }
 
-// MARK: Types of which no column can be
+// MARK: Types that no column can have
 
-// Where the property stands, and in the description of the model, the compiler says what to do. What else is written for
-// such a column has no error of its own.
+// The compiler gives advice at the property and in the model's description. Other generated code
+// for such a column compiles, and causes no further error.
 
 extension RecordHandle {
   /// Refuses a type that no column can have.
@@ -30,10 +30,10 @@ extension RecordHandle {
   @_disfavoredOverload
   public mutating func noteSet<Content>(_ column: Int, from old: Content) {}
 
-  /// Of a `@Selection` that is declared elsewhere, which is refused there.
+  /// For a `@Selection` that is declared elsewhere, and refused there.
   public mutating func noteSet<Content: Selection>(_ column: Int, from old: Content) {}
 
-  /// As above, of an optional one.
+  /// As above, for an optional one.
   public mutating func noteSet<Content: Selection>(_ column: Int, from old: Content?) {}
 
   /// Refuses a model as a column.
@@ -43,30 +43,30 @@ extension RecordHandle {
   )
   public mutating func noteSet<Content: Table>(_ column: Int, from old: Content) {}
 
-  /// As above, of an optional one.
+  /// As above, for an optional one.
   @available(
     *, unavailable,
     message: "a model is no column: mark the property @BelongsTo, or @HasOne, and name the reference fields"
   )
   public mutating func noteSet<Content: Table>(_ column: Int, from old: Content?) {}
 
-  /// As above, of several.
+  /// As above, for several.
   @available(
     *, unavailable,
     message: "models are no column: the property is a Related<Model>, marked @HasMany with reference fields"
   )
   public mutating func noteSet<Content: Table>(_ column: Int, from old: [Content]) {}
 
-  /// Of a column of a group; of one that is refused, elsewhere.
+  /// For a column of a group; an invalid one is refused elsewhere.
   public mutating func notePart<Content: ColumnValue>(_ column: Int, from old: Content) {
     noteSet(column, from: old)
   }
 
-  /// Of a column that is refused elsewhere.
+  /// For a column that is refused elsewhere.
   @_disfavoredOverload
   public mutating func notePart<Content>(_ column: Int, from old: Content) {}
 
-  /// Refuses an optional whose representation knows no null: null would be written, and could not be read.
+  /// Refuses an optional whose representation has no null: a written null could not be read.
   @available(
     *, unavailable,
     message: "the property can be nil: write `as:` with a question mark, as in `Date.DayRepresentation?.self`"
@@ -75,7 +75,7 @@ extension RecordHandle {
     _ column: Int, from old: Representation.Represented?, as type: Representation.Type
   ) {}
 
-  /// Refuses a representation of other values.
+  /// Refuses a representation of another type.
   @available(*, unavailable, message: "the type in `as:` stores values of another type than this property's")
   @_disfavoredOverload
   public mutating func noteSet<Content, Representation>(
@@ -97,30 +97,30 @@ extension ModelDescription.Column {
 }
 
 extension ModelDescription.Column {
-  /// Of a model as a column, which is refused where the property stands.
+  /// For a model as a column, which is refused at the property.
   public init<Content: Table>(
     _ name: String, _ type: Content.Type, property: String? = nil, defaultValue: Content? = nil
   ) { preconditionFailure("cannot be called") }
 
-  /// As above, of an optional one.
+  /// As above, for an optional one.
   public init<Content: Table>(
     _ name: String, _ type: Content?.Type, property: String? = nil, defaultValue: Content?? = nil
   ) { preconditionFailure("cannot be called") }
 
-  /// As above, of several.
+  /// As above, for several.
   public init<Content: Table>(
     _ name: String, _ type: [Content].Type, property: String? = nil, defaultValue: [Content]? = nil
   ) { preconditionFailure("cannot be called") }
 }
 
 extension RowReader {
-  /// Of a column that is refused elsewhere.
+  /// For a column that is refused elsewhere.
   @_disfavoredOverload
   public func value<Content>(_ column: Int, as type: Content.Type) throws(StoreError) -> Content {
     preconditionFailure("cannot be called")
   }
 
-  /// Of a representation that is refused elsewhere.
+  /// For a representation that is refused elsewhere.
   @_disfavoredOverload
   public func represented<Row, Content, Representation>(
     _ column: Int, as type: Representation.Type, _ own: (Row) -> Content
@@ -128,13 +128,13 @@ extension RowReader {
 }
 
 extension RecordWriter {
-  /// Of a representation that is refused elsewhere.
+  /// For a representation that is refused elsewhere.
   @_disfavoredOverload
   public mutating func represented<Content, Representation>(
     _ value: Content, as type: Representation.Type
   ) { preconditionFailure("cannot be called") }
 
-  /// Refuses an optional whose representation knows no null: null would be written, and could not be read.
+  /// Refuses an optional whose representation has no null: a written null could not be read.
   @available(
     *, unavailable,
     message: "the property can be nil: write `as:` with a question mark, as in `Date.DayRepresentation?.self`"
@@ -143,18 +143,18 @@ extension RecordWriter {
     _ value: Representation.Represented?, as type: Representation.Type
   ) { preconditionFailure("cannot be called") }
 
-  /// Refuses a representation of other values.
+  /// Refuses a representation of another type.
   @available(*, unavailable, message: "the type in `as:` stores values of another type than this property's")
   @_disfavoredOverload
   public mutating func constant<Content, Representation>(
     _ value: Content, as type: Representation.Type
   ) { preconditionFailure("cannot be called") }
 
-  /// Of a column that is refused elsewhere.
+  /// For a column that is refused elsewhere.
   @_disfavoredOverload
   public mutating func value<Content>(_ value: Content) { preconditionFailure("cannot be called") }
 
-  /// Of a `@Selection` that is declared elsewhere, which is refused there.
+  /// For a `@Selection` that is declared elsewhere, and refused there.
   public mutating func key<Content: Selection>(_ value: Content?) { preconditionFailure("cannot be called") }
 
   /// Refuses a type that no key can have.

@@ -5,13 +5,13 @@ import StemmaNode
 import StemmaSchema
 import StemmaTables
 
-/// The current row of a read, as the initialisers that `@Table` writes see it: columns by number, in the order of
-/// the table's description. Not to be kept.
+/// The current row of a read, for the initializers that `@Table` writes: columns by number, in the
+/// order of the table's description. Not to be kept.
 public struct RowReader {
-  /// Not counted, as `handle` is not: whoever makes a reader keeps the source until the row is read. Counting cost an
-  /// eighth of what it takes to read a row.
+  /// Not counted, as `handle` is not: the owner of a reader keeps the source until the row is read.
+  /// Counting costs an eighth of the time to read a row.
   private unowned(unsafe) let source: RowSource
-  /// The source's statement, if that is what it is.
+  /// The statement, if the source is one.
   private let handle: OpaquePointer?
   /// The source's column where this row begins.
   private let first: Int
@@ -25,7 +25,7 @@ public struct RowReader {
     self.first = first
   }
 
-  /// The columns from a place on, as those of a table, or of expressions.
+  /// The columns from `column` on, as those of a table or of expressions.
   func row(of table: (any Table.Type)?, from column: Int) -> RowReader {
     RowReader(source, table, first: first + column)
   }
@@ -38,7 +38,7 @@ public struct RowReader {
     return sqlite3_column_type(handle, place(column)) == SQLITE_NULL
   }
 
-  /// Nil for null, and for what is no whole number. A Boolean is 0 or 1.
+  /// Nil for null and anything else but an integer. A Boolean is 0 or 1.
   public func integer(_ column: Int) -> Int64? {
     guard let handle else {
       switch source.values[first + column] {
@@ -51,7 +51,7 @@ public struct RowReader {
     return sqlite3_column_int64(handle, place(column))
   }
 
-  /// Nil for null, and for what is no number.
+  /// Nil for null and anything else but a number.
   public func real(_ column: Int) -> Double? {
     guard let handle else {
       switch source.values[first + column] {
@@ -65,7 +65,7 @@ public struct RowReader {
     return sqlite3_column_double(handle, place(column))
   }
 
-  /// Nil for null, and for what is no text.
+  /// Nil for null and anything else but text.
   public func text(_ column: Int) -> String? {
     withText(column) { String(decoding: $0, as: UTF8.self) }
   }
@@ -83,7 +83,7 @@ public struct RowReader {
     return body(UnsafeBufferPointer(start: start, count: count))
   }
 
-  /// The value of a column of a type, without looking for a Swift value.
+  /// The value of a column of a schema type, without conversion to a Swift type.
   public func datum(_ column: Int, _ type: ColumnType) -> Datum {
     guard let handle else { return Datum(source.values[first + column]) }
     switch sqlite3_column_type(handle, place(column)) {
@@ -112,10 +112,10 @@ public struct RowReader {
     try Content.read(self, column)
   }
 
-  /// The value of a column that is a key, or a part of one, here or of another record.
+  /// The value of a column that is a key or a key part, of this record or another one.
   ///
-  /// - Throws: `unreadable` too if the type cannot hold all of what is stored, as a `Date` no fraction of a millisecond: what
-  ///   it holds would be another key.
+  /// - Throws: `unreadable` also if the type cannot hold the exact value, as a `Date` cannot hold a
+  ///   fraction of a millisecond: the result would be another key.
   public func exactly<Content: ColumnValue>(
     _ column: Int, as type: Content.Type
   ) throws(StoreError) -> Content {
@@ -131,13 +131,13 @@ public struct RowReader {
     try Representation.read(self, column).represented
   }
 
-  /// As above. Nobody calls `own`, which gives the property: it is there for the compiler to find what refuses others
-  /// where the property stands.
+  /// As above. `own` returns the property and is never called: with it, the compiler finds the
+  /// overload for a representation that is refused at the property.
   public func represented<Row, Representation: ColumnRepresentation>(
     _ column: Int, as type: Representation.Type, _ own: (Row) -> Representation.Represented
   ) throws(StoreError) -> Representation.Represented { try represented(column, as: type) }
 
-  /// Ties the record to the store that it is read from. `column` is that of `_state`.
+  /// Ties the record to its store. `column` is the number of `_state`.
   public func record(_ column: Int) throws(StoreError) -> RecordHandle {
     do throws(MergeError) { return try source.record(place(column)) } catch {
       throw unreadable(column)
@@ -165,15 +165,15 @@ final class RowSource {
   let handle: OpaquePointer?
   private(set) var values: [Value] = []
   private var context = Context.empty
-  /// Nil: records are tied to nothing.
+  /// Nil: records are tied to no store.
   private let store: Store?
   private let isPast: Bool
-  /// The commit that what is read now is a part of.
+  /// The commit inside which rows are read.
   var commit: RecordedSettings?
-  /// Whether the statement was seen to begin with the columns of a record.
+  /// Whether the statement was found to begin with the columns of a record.
   var hasRecordColumns = false
   private var group: LoadedRecords?
-  /// The place in the group of the record that was read last.
+  /// The place in the group of the last record.
   private var place: Int32 = 0
 
   init(_ handle: OpaquePointer, _ store: Store?, _ commit: RecordedSettings?, isPast: Bool) {
@@ -195,9 +195,9 @@ final class RowSource {
     self.context = context
   }
 
-  // Every row has a record: what follows becomes one function.
+  // These run for every row, so they are inlined into one function.
 
-  /// `column`: that of `_state`.
+  /// `column`: the number of `_state`.
   @inline(__always)
   func record(_ column: Int32) throws(MergeError) -> RecordHandle {
     guard let group = groupWithRoom() else { return RecordHandle() }
@@ -209,7 +209,7 @@ final class RowSource {
       LoadedRecord(group, place, Context.Entry(origin: Origin(0), sequence: Sequence(0))))
   }
 
-  /// With the next place in it. Nil if records are tied to nothing.
+  /// The group, with the next place taken. Nil if records are tied to no store.
   @inline(__always)
   private func groupWithRoom() -> LoadedRecords? {
     assert(holds(checkInvariants))
@@ -224,7 +224,7 @@ final class RowSource {
     return group
   }
 
-  /// Traps if a record would have no place in its group. In debug builds at each.
+  /// Traps if a record has no place in its group. In debug builds at each record.
   func checkInvariants() {
     precondition((0..<LoadedRecords.limit).contains(place), "a group has few places")
     precondition(group != nil || place == 0, "a place is one of a group")
@@ -252,13 +252,13 @@ final class RowSource {
   }
 }
 
-/// The rows of a read, one after the other: what reading rows comes down to. Not to be kept.
+/// The rows of a read, one by one. Not to be kept.
 public struct RowCursor {
   private let statement: Statement
   private let source: RowSource
 
-  /// `commit`: the commit in which the rows are read, if it has events already. `isPast`: whether the tables are those
-  /// of an earlier time.
+  /// `commit`: the commit inside which the rows are read, if it has events. `isPast`: whether the
+  /// tables are those of an earlier time.
   init(_ statement: Statement, _ store: Store?, _ commit: RecordedSettings? = nil, isPast: Bool = false) {
     self.statement = statement
     source = RowSource(statement.handle, store, commit, isPast: isPast)
@@ -267,12 +267,12 @@ public struct RowCursor {
   /// The statement with the current row.
   var handle: OpaquePointer { statement.handle }
 
-  /// The row that `next` came to, to be read while the cursor is kept. `table`: the one whose columns it begins with.
+  /// The current row, valid while the cursor is kept. It begins with the columns of `table`.
   public func row(of table: (any Table.Type)?) -> RowReader { RowReader(source, table) }
 
   /// - Throws: `failed` if the statement does not begin with the columns of a record.
   func checkColumns(of table: any Table.Type) throws(StoreError) {
-    // They are the same in each row.
+    // The columns are the same in each row.
     if source.hasRecordColumns { return }
     let names = table.description.columns.map(\.name) + ["_state"]
     let found = (0..<sqlite3_column_count(handle)).map { column in
@@ -286,7 +286,7 @@ public struct RowCursor {
     source.hasRecordColumns = true
   }
 
-  /// False behind the last row.
+  /// False after the last row.
   public func next() throws(StoreError) -> Bool {
     do throws(TablesError) { return try statement.step() } catch { throw StoreError(error) }
   }

@@ -1,10 +1,10 @@
 import struct Foundation.UUID
 
-/// UUIDs as lower-case text of 36 bytes. Foundation's own reading and writing cost ten times as much, and every
-/// row has one.
+/// UUIDs as lower-case text of 36 bytes. Foundation's conversions cost ten times as much, and every
+/// row has a UUID.
 ///
-/// Both go eight hexadecimal digits at a time, a digit in each byte of a word. A letter has bit 6 set, and its low
-/// four bits are nine less than what it stands for.
+/// Both directions convert eight hexadecimal digits at a time, one in each byte of a word. A letter
+/// has bit 6 set, and its low four bits are nine less than its value.
 enum UUIDText {
   /// Nil for anything but 32 digits, of either case, in groups of 8, 4, 4, 4 and 12.
   static func uuid(of text: UnsafeBufferPointer<UInt8>) -> UUID? {
@@ -19,17 +19,17 @@ enum UUIDText {
     let first = packed(four(0) | four(4) << 32, &isValid) | packed(four(9) | four(14) << 32, &isValid) << 32
     let last = packed(four(19) | four(24) << 32, &isValid) | packed(four(28) | four(32) << 32, &isValid) << 32
     guard isValid else { return nil }
-    // A UUID is 16 bytes in the order of its text, and nothing else: taking them as one spares each row a call of
-    // Foundation's initialiser, which is not inlined.
+    // A UUID is 16 bytes in the order of its text. Loading them at once saves a call of
+    // Foundation's initializer for each row, which is not inlined.
     return withUnsafeBytes(of: (first.littleEndian, last.littleEndian)) { $0.load(as: UUID.self) }
   }
 
-  /// The four bytes that eight digits spell.
+  /// The four bytes of eight digits.
   @inline(__always)
   private static func packed(_ text: UInt64, _ isValid: inout Bool) -> UInt64 {
     let letters = text >> 6 & ones
     let digits = (text & lowDigits) &+ letters &* 9
-    // Spelling them again shows whether they were digits.
+    // Spelling the result again shows whether the text was valid.
     let isTen = (digits &+ 6 &* ones) >> 4 & ones
     let again = digits &+ 0x30 &* ones &+ isTen &* 39
     if digits & ~lowDigits != 0 || again != text | letters << 5 { isValid = false }

@@ -1,8 +1,8 @@
-/// The events of a block by their places, 0 ..< count in arrival order. Events are made only of those that are
-/// asked for; numbers and texts can be had without making any.
+/// The events of a block by index, 0 ..< count in arrival order. Events are constructed on demand;
+/// numbers and texts can be read without constructing any.
 ///
-/// A class, so that many runs over one block share it; nothing of it changes. What it gives out in place stays valid
-/// as long as it is alive.
+/// A class, so that many runs over one block share it. It is immutable. Bytes that it returns in
+/// place stay valid as long as it is alive.
 package final class BlockContents: Sendable {
   package let reader: BlockReader
   private let values: BlockValues
@@ -17,8 +17,7 @@ package final class BlockContents: Sendable {
   }
 
   package var count: Int { reader.count }
-  /// To be called some events before what is known of this one is asked for: whoever goes through many blocks by turns
-  /// waits for memory longer than for anything else.
+  /// Call it some events in advance: alternating reads of many blocks mostly wait for memory.
   package func prefetch(_ index: Int) { reader.rows.prefetch(index) }
   package func event(_ index: Int) -> Event {
     maker.event(index, of: reader.record(key(index))).event
@@ -30,11 +29,11 @@ package final class BlockContents: Sendable {
   package func arrival(_ index: Int) -> UInt64 { reader.rows[index].arrival }
   /// Number of the record among the block's keys.
   package func key(_ index: Int) -> Int { Int(reader.rows[index].key) }
-  /// Number of the event's shape; events of one shape have operation, relationship and fields in common.
+  /// Number of the event's shape, which has its operation, relationship and fields.
   package func shape(_ index: Int) -> Int { Int(reader.rows[index].shape) }
-  package func dot(_ index: Int) -> Dot {
+  package func dot(_ index: Int) -> EventID {
     let row = reader.rows[index]
-    return Dot(reader.names.origins[Int(row.origin)], Sequence(row.sequence))
+    return EventID(reader.names.origins[Int(row.origin)], Sequence(row.sequence))
   }
   package func timestamp(_ index: Int) -> Timestamp {
     Timestamp(rawValue: reader.rows[index].timestamp)
@@ -43,8 +42,7 @@ package final class BlockContents: Sendable {
     let row = reader.rows[index]
     return CommitID(reader.names.origins[Int(row.commitOrigin)], row.commitNumber)
   }
-  /// The columns that stand in the line of an event, at once: who goes through a whole log asks one by one
-  /// too often.
+  /// Several columns of an event at once, for scans: one by one they cost too many calls.
   package struct Outline {
     package var key: Int
     package var shape: Int

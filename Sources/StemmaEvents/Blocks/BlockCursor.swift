@@ -1,8 +1,8 @@
-/// Goes over the events of a block without making Strings, arrays or anything else on the heap: numbers by
-/// value, texts in place. This is how tables are rebuilt, a few tens of nanoseconds an event.
+/// Iterates over the events of a block without allocating: numbers by value, texts in place. Tables
+/// are rebuilt this way, in a few tens of nanoseconds for each event.
 ///
-/// What it gives out in place stays valid as long as the cursor is alive. A class, because a copy would count
-/// references to each of the block's tables.
+/// Bytes that it returns in place stay valid as long as the cursor is alive. A class, because a
+/// copy would count references to each of the block's tables.
 package final class BlockCursor {
   package enum Order: Sendable {
     case arrival
@@ -12,10 +12,10 @@ package final class BlockCursor {
 
   private let reader: BlockReader
   private let values: BlockValues
-  /// The places of the events in key order; nil: in arrival order.
+  /// The indexes of the events in key order; nil: in arrival order.
   private let order: FixedTable<UInt32>?
   private let origins: FixedTable<Origin>
-  /// Of memory that `reader` keeps alive.
+  /// In memory that `reader` keeps alive.
   private let rows: UnsafeMutablePointer<BlockRow>?
   private var next = 0
   private var current: UnsafeMutablePointer<BlockRow>?
@@ -45,7 +45,7 @@ package final class BlockCursor {
     return true
   }
 
-  /// Traps if the event at hand is none of the block's, or not the last one that was come to. For tests.
+  /// Traps if the current event is not of the block, or not the one last reached. For tests.
   package func checkInvariants() {
     precondition((0...reader.count).contains(next), "there are no more events")
     precondition(order.map { $0.count == reader.count } ?? true, "each event has one place")
@@ -54,15 +54,15 @@ package final class BlockCursor {
       current - rows == order.map { Int($0[next - 1]) } ?? next - 1, "the event at hand is the last one")
   }
 
-  /// Goes back to before the first event.
+  /// Returns to the position before the first event.
   package func rewind() { next = 0 }
 
   package var arrival: UInt64 { row.pointee.arrival }
-  /// Number of the record among the block's keys, by which `reader.record(_:)` names it.
+  /// Number of the record among the block's keys, for `reader.record(_:)`.
   package var key: Int { Int(row.pointee.key) }
   /// The encoded key, in place.
   package var keyBytes: UnsafeRawBufferPointer { reader.keyTable.key(Int(row.pointee.key)) }
-  /// Number of the key's run; keys of one run have partition and model in common.
+  /// Number of the key's run. Keys of one run have the same partition and model.
   package var run: Int { Int(reader.keyTable.runOfKey[Int(row.pointee.key)]) }
   package var partition: Partition { reader.partition(ofKey: Int(row.pointee.key)) }
   /// The model's stored name.
@@ -72,7 +72,7 @@ package final class BlockCursor {
     let run = reader.keyTable.runs[run]
     return (reader.names.partitions[run.partition], reader.names.names[run.model])
   }
-  /// Number of the event's shape; events of one shape have operation, relationship and fields in common.
+  /// Number of the event's shape, which has its operation, relationship and fields.
   package var shape: Int { Int(row.pointee.shape) }
   /// How many shapes and runs the block has.
   package var shapeCount: Int { reader.names.shapes.count }
@@ -85,7 +85,7 @@ package final class BlockCursor {
   package var relationship: String? {
     reader.names.shapes[Int(row.pointee.shape)].relationship.map { reader.names.names[$0] }
   }
-  package var dot: Dot { Dot(origins[Int(row.pointee.origin)], Sequence(row.pointee.sequence)) }
+  package var dot: EventID { EventID(origins[Int(row.pointee.origin)], Sequence(row.pointee.sequence)) }
   package var version: Version { Version(row.pointee.version) }
   package var timestamp: Timestamp { Timestamp(rawValue: row.pointee.timestamp) }
   package var commit: CommitID {
@@ -96,8 +96,8 @@ package final class BlockCursor {
     return cause < 0 ? nil : reader.rows.causes[Int(cause)]
   }
 
-  /// Whether the event saw exactly its key's event before in this block and all that that one saw; if there is
-  /// none before, that it saw nothing. Then the record's history is linear here.
+  /// Whether the event saw exactly the key's previous event in this block and everything that event
+  /// saw, or nothing if there is none. Then the record's history is linear here.
   package var isContextImplicit: Bool { row.pointee.isImplicit }
   /// Entries of the context, implicit or not.
   package var contextCount: Int { Int(row.pointee.contextCount) }
@@ -117,7 +117,7 @@ package final class BlockCursor {
     precondition(assignment < outline.fieldCount, "the event has \(outline.fieldCount) assignments")
     return reader.names.fields[Int(outline.firstField) + assignment]
   }
-  /// Number of the assigned field's name, by which `fieldName(_:)` names it.
+  /// Number of the assigned field's name, for `fieldName(_:)`.
   package func field(_ assignment: Int) -> Int { assigned(assignment).name }
   package func tag(_ assignment: Int) -> ValueTag { assigned(assignment).tag }
   package func fieldName(_ field: Int) -> String { reader.names.names[field] }
@@ -136,12 +136,12 @@ package final class BlockCursor {
     precondition(tag == .string || tag == .json, "the value is no text")
     return values.text(Int(row.pointee.firstAssignment) + assignment)
   }
-  /// The value as it stands in an `Event`.
+  /// The value as in an `Event`.
   package func value(_ assignment: Int) -> Value {
     values.value(Int(row.pointee.firstAssignment) + assignment, tag(assignment))
   }
 
-  /// The event as a whole, with everything on the heap that this cursor is there to avoid.
+  /// The whole event, with the allocations that this cursor otherwise avoids.
   package var event: Event {
     let shape = reader.names.shapes[shape]
     var assignments: [Assignment] = []

@@ -1,6 +1,6 @@
-/// Keys of one partition and model that stand together in a block, and how they are written.
+/// Consecutive keys of one partition and model in a block, and how they are written.
 struct BlockRun: Sendable {
-  /// What of each key is left out because the partition's name tells it: its leading part, of this type.
+  /// The type of the keys' leading part, if it is omitted because the partition's name has it.
   enum Leading: UInt8, Sendable {
     case kept = 0
     case string = 1
@@ -28,14 +28,14 @@ struct BlockRun: Sendable {
   var leading: Leading = .kept
   var rest: Rest = .plain
 
-  /// The bytes of the leading part that the partition's name stands for, read as a part of this type. Nil if
-  /// the name is not of the form `field=value`, or its value is no text of this type.
+  /// The encoded leading part that the partition's name contains, read as a part of this type. Nil
+  /// if the name is not of the form `field=value`, or its value is no text of this type.
   static func leadingPart(of partition: Partition, as leading: Leading) -> [UInt8]? {
     let name = partition.bytes
     guard leading != .kept, let mark = name.firstIndex(of: UInt8(ascii: "=")) else { return nil }
     var bytes: [UInt8] = []
     let written = name[(mark + 1)...]
-    // Most are written as they are.
+    // Most need no escapes.
     if leading == .string, !written.contains(where: { $0 == 0 || Partition.isSpecial($0) }) {
       bytes.reserveCapacity(written.count + 2)
       bytes.append(0x02)
@@ -57,7 +57,7 @@ struct BlockRun: Sendable {
     return bytes
   }
 
-  /// Undoes `Partition.escape`. Nil for what it would not have written, such as a second part.
+  /// Reverses `Partition.escape`. Nil for texts that it does not produce, such as a second part.
   private static func unescaped(_ escaped: ArraySlice<UInt8>) -> String? {
     var bytes: [UInt8] = []
     var index = escaped.startIndex
@@ -81,7 +81,7 @@ struct BlockRun: Sendable {
 }
 
 extension Key {
-  /// Whether the bytes are what `Key(encoded:)` takes. The same rules, without an allocation.
+  /// Whether `Key(encoded:)` accepts the bytes. The same rules, without an allocation.
   package static func isEncoding(_ bytes: UnsafeRawBufferPointer) -> Bool {
     guard (1...Limits.key).contains(bytes.count) else { return false }
     var index = 0
@@ -94,7 +94,7 @@ extension Key {
 
   package enum PartType: Sendable { case string, int, double, bool }
 
-  /// The type of the part that begins at `index`, which is moved behind it; nil if it is not the encoding of any.
+  /// The type of the part at `index`, which moves behind it; nil if no part is encoded there.
   package static func partType(_ bytes: UnsafeRawBufferPointer, _ index: inout Int) -> PartType? {
     guard let end = endOfPart(bytes, index) else { return nil }
     let tag = bytes[index]
@@ -107,13 +107,13 @@ extension Key {
     }
   }
 
-  /// Where the part that begins at `start` ends; nil if it is not the encoding of any.
+  /// The end of the part that begins at `start`; nil if no part is encoded there.
   private static func endOfPart(_ bytes: UnsafeRawBufferPointer, _ start: Int) -> Int? {
     let tag = bytes[start]
     var index = start + 1
     switch tag {
     case 0x02:
-      // A zero byte is a character of its own, so the pieces between zeros are UTF-8 exactly if the whole is.
+      // A zero byte is a character, so the text is UTF-8 exactly if all bytes between zeros are.
       var piece = index
       while index < bytes.count {
         if bytes[index] == 0 {
@@ -147,12 +147,12 @@ extension Key {
   }
 }
 
-/// The runs and keys of a block, checked, each key whole.
+/// The runs and keys of a block, verified and complete.
 struct BlockKeys: Sendable {
   let runs: [BlockRun]
   /// The run of each key.
   let runOfKey: FixedTable<UInt32>
-  /// Where each key begins in `bytes`; one more at the end.
+  /// The start of each key in `bytes`, and the end of the last one.
   let offsets: FixedTable<UInt32>
   let bytes: Memory
 
@@ -163,10 +163,10 @@ struct BlockKeys: Sendable {
     UnsafeRawBufferPointer(rebasing: bytes.bytes[Int(offsets[index])..<Int(offsets[index + 1])])
   }
 
-  /// `limit`: highest count of keys; `byteLimit`: bytes of all keys together. `wanted`: keys of other runs than
-  /// this record's are passed over, and empty.
+  /// `limit`: maximum count of keys. `byteLimit`: maximum bytes of all keys. `wanted`: keys of
+  /// other runs than this record's are skipped, and empty.
   init(
-    _ reader: inout ByteReader, _ names: BlockNames, limit: Int, byteLimit: Int,
+    _ reader: inout ByteReader<EventsError>, _ names: BlockNames, limit: Int, byteLimit: Int,
     for wanted: BlockReader.Record? = nil
   ) throws(EventsError) {
     let (runs, count) = try Self.readRuns(&reader, names, limit: limit)
@@ -206,7 +206,7 @@ struct BlockKeys: Sendable {
   }
 
   private static func readRuns(
-    _ reader: inout ByteReader, _ names: BlockNames, limit: Int
+    _ reader: inout ByteReader<EventsError>, _ names: BlockNames, limit: Int
   ) throws(EventsError) -> ([BlockRun], keys: Int) {
     let count = try reader.count("runs", each: 4)
     var runs: [BlockRun] = []
@@ -237,19 +237,19 @@ struct BlockKeys: Sendable {
   private static func leadingPart(of run: BlockRun, _ names: BlockNames) throws(EventsError) -> [UInt8] {
     guard run.leading != .kept else { return [] }
     guard let part = BlockRun.leadingPart(of: names.partitions[run.partition], as: run.leading) else {
-      throw .malformed("run", "partition that tells no key part of type \(run.leading.rawValue)")
+      throw .malformed("run", "partition that contains no key part of type \(run.leading.rawValue)")
     }
     return part
   }
 }
 
-/// Takes the columns of keys apart: first how long each key is, so that there is memory for all of them, then the keys.
+/// Decodes the columns of keys: first the lengths, to allocate memory for all keys, then the keys.
 private struct KeyReading {
   private let shared: FixedTable<UInt32>
   private let suffixes: FixedTable<UInt32>
-  var reader: ByteReader
+  var reader: ByteReader<EventsError>
 
-  init(count: Int, reader: ByteReader) {
+  init(count: Int, reader: ByteReader<EventsError>) {
     shared = FixedTable(repeating: 0, count: count)
     suffixes = FixedTable(repeating: 0, count: count)
     self.reader = reader
@@ -266,7 +266,7 @@ private struct KeyReading {
     self.reader = reader
   }
 
-  /// Says where the run's keys end. `leading`: how long the part is that all have in common; nil: they are empty.
+  /// Sets the ends of the run's keys. `leading`: length of the omitted part; nil: empty keys.
   func place(
     _ run: BlockRun, leading: Int?, byteLimit: Int, _ offsets: UnsafeMutableBufferPointer<UInt32>
   ) throws(EventsError) {
@@ -301,13 +301,13 @@ private struct KeyReading {
     _ = try reader.bytes(skipped, "keys")
   }
 
-  /// Writes the run's keys to their places in `target`, whole.
+  /// Writes the run's complete keys to their places in `target`.
   mutating func unpack(
     _ run: BlockRun, _ part: [UInt8], _ offsets: UnsafeMutableBufferPointer<UInt32>,
     _ target: UnsafeMutableRawBufferPointer
   ) throws(EventsError) {
     var reader = reader
-    /// The packed rest of the key at hand; of plain keys it stands in the key itself.
+    /// The packed rest of the current key. A plain rest is in the key itself.
     let payload = FixedTable(repeating: UInt8(0), count: run.rest == .plain ? 0 : Limits.key)
     let packed = UnsafeRawBufferPointer(payload.elements)
     var before = 0
@@ -317,7 +317,7 @@ private struct KeyReading {
       let whole = UnsafeMutableRawBufferPointer(rebasing: target[start..<Int(offsets[key + 1])])
       let prefix = Int(shared.elements[key])
       let suffix = try reader.bytes(Int(suffixes.elements[key]), "keys")
-      // The prefix is the longest that is shared, so the first byte behind it tells the order.
+      // The prefix is the longest shared one, so the next byte decides the order.
       if key > run.firstKey {
         let last = run.rest == .plain ? UnsafeRawBufferPointer(rebasing: target[before..<start]) : packed
         guard let first = suffix.first, prefix == length || first > last[prefix] else {
@@ -336,7 +336,7 @@ private struct KeyReading {
       } else {
         UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(payload.elements)[prefix...])
           .copyMemory(from: suffix)
-        // A text of digits and hyphens, which needs no escape: there is nothing to check.
+        // Digits and hyphens need no escape and no check.
         let text = rest.bindMemory(to: UInt8.self)
         text[0] = 0x02
         text[text.count - 1] = 0
@@ -353,8 +353,7 @@ private struct KeyReading {
     self.reader = reader
   }
 
-  /// Whether the bytes are a key's, of which the first parts are known to be. A text that ends there would go on if
-  /// FF followed.
+  /// Whether a key is valid behind its verified parts. FF there would continue a text.
   private static func isEncoding(_ key: UnsafeRawBufferPointer, behind known: Int) -> Bool {
     if known == 0 || known < key.count && key[known] == 0xFF { return Key.isEncoding(key) }
     return known == key.count || Key.isEncoding(UnsafeRawBufferPointer(rebasing: key[known...]))

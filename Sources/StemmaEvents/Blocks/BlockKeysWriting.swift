@@ -1,4 +1,4 @@
-/// Gives each distinct (partition, model, key) of a block its number, and writes them in order.
+/// Numbers each distinct (partition, model, key) of a block, and writes them in order.
 struct BlockKeysWriter {
   struct RunName: Hashable {
     var partition: Int
@@ -12,7 +12,7 @@ struct BlockKeysWriter {
     var hash: Int
   }
 
-  /// All keys one behind another, in first-use order.
+  /// All keys in first-use order.
   private var bytes: [UInt8] = []
   private var entries: [Entry] = []
   private var runs = Numbering<RunName>()
@@ -22,15 +22,14 @@ struct BlockKeysWriter {
   private static let fewSlots = 64
 
   var count: Int { entries.count }
-  /// About how many bytes the keys take when front-coded is not known before they are sorted; this counts
-  /// them whole.
+  /// The bytes of all keys. Their front-coded size is unknown before they are sorted.
   var byteCount: Int { bytes.count }
 
   mutating func removeAll() {
     bytes.removeAll(keepingCapacity: true)
     entries.removeAll(keepingCapacity: true)
     runs.removeAll()
-    // One huge commit must not make every small one after it clear a huge table.
+    // After one huge commit, small ones must not clear a huge table.
     if slots.count > 1 << 14 {
       slots = [Int32](repeating: -1, count: Self.fewSlots)
     } else {
@@ -65,7 +64,7 @@ struct BlockKeysWriter {
     return runs.count - 1
   }
 
-  /// Traps if a key is not found by its bytes, or runs are not numbered as they came.
+  /// Traps if a key is not found by its bytes, or runs are not numbered in order.
   func checkInvariants() {
     precondition(slots.count & (slots.count - 1) == 0, "the place in the table is a part of the hash")
     precondition(entries.count * 2 <= slots.count, "a search ends at an empty slot")
@@ -98,7 +97,7 @@ struct BlockKeysWriter {
     }
   }
 
-  /// Appends runs and keys in the order of (partition, model, key). Returns the place of each key there.
+  /// Appends runs and keys by (partition, model, key). Returns the place of each key in that order.
   func write(to output: inout [UInt8], ranks: [Int], names: [String], partitions: [Partition]) -> [Int] {
     var runOrder = Array(0..<runs.count)
     if runs.count > 1 {
@@ -109,7 +108,7 @@ struct BlockKeysWriter {
         return names[runs[a].model].hasBytes(before: names[runs[b].model])
       }
     }
-    // The block of one commit mostly has one.
+    // The block of one commit mostly has one run.
     var members = runs.count == 1 ? [Array(entries.indices)] : [[Int]](repeating: [], count: runs.count)
     if runs.count > 1 { for (index, entry) in entries.enumerated() { members[entry.run].append(index) } }
 
@@ -140,7 +139,7 @@ struct BlockKeysWriter {
     return places
   }
 
-  /// Sorts by bytes: by the eight that follow what all have in common first, which mostly decide.
+  /// Sorts by bytes. The eight bytes behind the common prefix mostly decide.
   private func sort(_ indexes: inout [Int]) {
     guard indexes.count > 1 else { return }
     bytes.withUnsafeBytes { all in
@@ -173,7 +172,7 @@ struct BlockKeysWriter {
 
   private struct Form {
     var leading: BlockRun.Leading
-    /// How many bytes of each key are left out.
+    /// How many leading bytes of each key are omitted.
     var left: Int
     var rest: BlockRun.Rest
   }
@@ -207,7 +206,7 @@ struct BlockKeysWriter {
     entries[index].offset..<entries[index].offset + entries[index].count
   }
 
-  /// The text of the one string part that the key is behind its first `left` bytes; nil if it is more or else.
+  /// The text of a key that is one string part behind its first `left` bytes; otherwise nil.
   private func text(of index: Int, behind left: Int) -> ArraySlice<UInt8>? {
     let rest = bytes[range(of: index)].dropFirst(left)
     guard rest.count >= 2, rest.first == 0x02, rest.last == 0 else { return nil }

@@ -1,5 +1,5 @@
 extension Limits {
-  /// Entries of all implicit contexts of one block together. Each event of a record that many origins wrote
-  /// may stand for a context of many entries without one byte of its own; beyond this a writer writes them out.
+  /// Entries of all implicit contexts of a block. Events of a record with many origins can imply
+  /// many entries without a byte of their own. Beyond this limit, a writer writes contexts out.
   package static let blockImplicitEntries = 1 << 20
 }

@@ -1,4 +1,4 @@
-/// The type tag of a value, as it stands in blocks and in canonical events.
+/// The type tag of a value in blocks and in canonical events.
 package enum ValueTag: UInt8, Sendable, CaseIterable {
   case null = 0
   case bool = 1
@@ -21,8 +21,7 @@ extension Value {
   }
 }
 
-/// What events of one kind have in common: the operation, the relationship, and which fields they assign with
-/// values of which types.
+/// The common facts of similar events: operation, relationship, assigned fields and value types.
 package struct BlockShape: Hashable, Sendable {
   package struct Field: Hashable, Sendable {
     /// Index of the field's name in the block.
@@ -37,8 +36,8 @@ package struct BlockShape: Hashable, Sendable {
   package var fields: [Field]
 }
 
-/// The columns of values that a list of shapes makes: one for each (field, type) that has bytes, in first-use
-/// order; and for each shape the column of each of its fields, -1 for null.
+/// The columns of values of a list of shapes: one for each (field, type) with bytes, in first-use
+/// order. For each shape, the columns of its fields; -1 for null.
 struct BlockColumns: Sendable {
   private var numbers = Numbering<BlockShape.Field>()
   var ofShapes: [[Int]] = []
@@ -55,7 +54,7 @@ struct BlockColumns: Sendable {
       })
   }
 
-  /// Traps if a column is not found by what it is of, or none is.
+  /// Traps if a column is not found by its field and type, or is of null.
   func checkInvariants() {
     numbers.checkInvariants()
     precondition(fields.allSatisfy { $0.tag != .null }, "null takes no bytes")
@@ -70,7 +69,7 @@ struct BlockColumns: Sendable {
 }
 
 extension StringProtocol {
-  /// GraphQL's rule for names: `[_A-Za-z][_0-9A-Za-z]*`; with the limit on their length.
+  /// GraphQL's rule for names, `[_A-Za-z][_0-9A-Za-z]*`, with a limit on their length.
   package var isName: Bool {
     guard (1...Limits.name).contains(utf8.count) else { return false }
     var isFirst = true
@@ -89,21 +88,20 @@ extension StringProtocol {
 
 // MARK: Writing
 
-/// Gives each distinct origin, name, partition and shape of a block its number.
+/// Numbers each distinct origin, name, partition and shape of a block.
 struct BlockNamesWriter {
   private(set) var origins = Numbering<Origin>()
   private(set) var names = Numbering<String>()
   private(set) var partitions = Numbering<Partition>()
   private(set) var shapes = Numbering<BlockShape>()
   private(set) var columns = BlockColumns()
-  /// About how many bytes the tables take.
+  /// The approximate size of the tables in bytes.
   private(set) var rawBytes = 0
 
   private var lastShape = 0
-  /// For each shape the one that came after it most recently: events come in patterns, and comparing with a
-  /// guess costs a tenth of hashing.
+  /// For each shape, the one that last followed it: a guess costs a tenth of hashing.
   private var following: [Int] = []
-  /// The latest shape of each bucket, a second guess; may be one of an earlier block.
+  /// The last shape of each bucket, a second guess. It can be from an earlier block.
   private var buckets: [Int] = []
 
   mutating func removeAll() {
@@ -123,9 +121,9 @@ struct BlockNamesWriter {
     return origins.count - 1
   }
 
-  /// Traps on what is no name: schemas refuse it, and no reader would take the block.
+  /// Traps on an invalid name, which schemas reject and no reader would accept.
   mutating func index(ofName name: String) -> Int {
-    // Comparing Strings is safe here: names are ASCII, in which equal characters are equal bytes.
+    // Comparing Strings is safe here: in ASCII names, equal characters are equal bytes.
     if let index = names.index(of: name) { return index }
     precondition(name.isName, "\(name) is no name of a model, field or relationship")
     names.append(name)
@@ -159,7 +157,7 @@ struct BlockNamesWriter {
     return index
   }
 
-  /// Traps if one thing has two numbers, or a shape is of names that are not there.
+  /// Traps if an element has two numbers, or a shape names an unknown element.
   func checkInvariants() {
     origins.checkInvariants()
     names.checkInvariants()
@@ -195,7 +193,7 @@ struct BlockNamesWriter {
     return true
   }
 
-  /// A cheap hash of what distinguishes most shapes: operation, and types and lengths of names of the fields.
+  /// A cheap hash of operation, types and lengths of names, which distinguish most shapes.
   private func bucket(of event: Event) -> Int {
     var hash = UInt64(event.operation.rawValue)
     for assignment in event.assignments {
@@ -224,7 +222,7 @@ struct BlockNamesWriter {
     return index
   }
 
-  /// Appends the tables; partitions in the order of their bytes. Returns the place of each partition there.
+  /// Appends the tables, with sorted partitions. Returns the place of each partition in that order.
   func write(to bytes: inout [UInt8]) -> [Int] {
     bytes.appendVarint(origins.count)
     for origin in origins.elements { bytes.appendFixed(origin.rawValue) }
@@ -242,7 +240,7 @@ struct BlockNamesWriter {
   }
 
   private func writePartitions(to bytes: inout [UInt8]) -> [Int] {
-    // The block of one commit mostly has one.
+    // The block of one commit mostly has one partition.
     let sorted =
       partitions.count == 1 ? [0] : (0..<partitions.count).sorted { partitions[$0] < partitions[$1] }
     var ranks = [Int](repeating: 0, count: partitions.count)
@@ -264,29 +262,29 @@ struct BlockNamesWriter {
 
 // MARK: Reading
 
-/// The tables at the head of stream K, checked.
+/// The tables at the head of stream K, verified.
 struct BlockNames: Sendable {
   let origins: [Origin]
   let names: [String]
   let partitions: [Partition]
   let shapes: [BlockShape]
-  /// The same, laid out for those who ask at each event.
+  /// The same, laid out for access at each event.
   let outlines: FixedTable<ShapeOutline>
   let fields: FixedTable<BlockShape.Field>
   /// The column of values of each of `fields`, -1 for null.
   let columnOfField: FixedTable<Int32>
-  /// What each column of values is of.
+  /// The field and type of each column of values.
   let columns: [BlockShape.Field]
 
   struct ShapeOutline: Sendable {
     var operation: Operation
-    /// Where its fields begin in `fields`, and how many they are.
+    /// The index of its first field in `fields`, and their number.
     var firstField: Int32
     var fieldCount: Int32
   }
 
-  /// `limit`: bytes of all partition names together, which front coding makes small on the wire.
-  init(_ reader: inout ByteReader, limit: Int) throws(EventsError) {
+  /// `limit`: bytes of all partition names. Front coding can make them small on the wire.
+  init(_ reader: inout ByteReader<EventsError>, limit: Int) throws(EventsError) {
     origins = try Self.readOrigins(&reader)
     names = try Self.readNames(&reader)
     partitions = try Self.readPartitions(&reader, limit: limit)
@@ -307,7 +305,7 @@ struct BlockNames: Sendable {
     self.columns = columns.fields
   }
 
-  private static func readOrigins(_ reader: inout ByteReader) throws(EventsError) -> [Origin] {
+  private static func readOrigins(_ reader: inout ByteReader<EventsError>) throws(EventsError) -> [Origin] {
     let count = try reader.count("origins", each: 8)
     var origins: [Origin] = []
     origins.reserveCapacity(count)
@@ -316,7 +314,7 @@ struct BlockNames: Sendable {
     return origins
   }
 
-  private static func readNames(_ reader: inout ByteReader) throws(EventsError) -> [String] {
+  private static func readNames(_ reader: inout ByteReader<EventsError>) throws(EventsError) -> [String] {
     let count = try reader.count("names", each: 2)
     var names: [String] = []
     names.reserveCapacity(count)
@@ -330,7 +328,7 @@ struct BlockNames: Sendable {
   }
 
   private static func readPartitions(
-    _ reader: inout ByteReader, limit: Int
+    _ reader: inout ByteReader<EventsError>, limit: Int
   ) throws(EventsError) -> [Partition] {
     let count = try reader.count("partitions", each: 3)
     var partitions: [Partition] = []
@@ -340,7 +338,7 @@ struct BlockNames: Sendable {
     for _ in 0..<count {
       let shared = try reader.count("partition", limit: name.count)
       let rest = try reader.counted("partition", limit: Limits.partition - shared)
-      // The prefix is the longest that is shared, so the first byte behind it tells the order.
+      // The prefix is the longest shared one, so the next byte decides the order.
       guard let first = rest.first, shared == name.count || first > name[shared] else {
         throw .malformed("partitions", "not in order")
       }
@@ -356,7 +354,7 @@ struct BlockNames: Sendable {
   }
 
   private static func readShapes(
-    _ reader: inout ByteReader, names: [String]
+    _ reader: inout ByteReader<EventsError>, names: [String]
   ) throws(EventsError) -> [BlockShape] {
     let count = try reader.count("shapes", each: 2)
     var shapes: [BlockShape] = []
@@ -367,7 +365,7 @@ struct BlockNames: Sendable {
   }
 
   private static func readShape(
-    _ reader: inout ByteReader, names: [String]
+    _ reader: inout ByteReader<EventsError>, names: [String]
   ) throws(EventsError) -> BlockShape {
     let head = try reader.byte("shape")
     guard let operation = Operation(rawValue: head & 0x7F) else {

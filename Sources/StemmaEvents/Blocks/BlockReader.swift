@@ -1,18 +1,17 @@
-/// A block, taken apart and checked. Every event can be had without an error afterwards, except that the
-/// values are inflated and checked when they are first asked for.
+/// A block, decoded and verified. Later access to events cannot fail, except that the values are
+/// inflated and verified on first use.
 ///
-/// Memory: about 100 bytes an event, and the keys. The values are held by what `values()` returns.
+/// Memory: about 100 bytes for each event, and the keys. The result of `values()` holds the values.
 package struct BlockReader: Sendable {
   let names: BlockNames
   let keyTable: BlockKeys
   let rows: BlockRows
-  /// Nil once they were taken.
+  /// nil after `takeValues`.
   private var valueStream: StoredStream?
   private let limit: Int
 
-  /// Takes a whole block from outside. `limit`: the most bytes that each stream may have raw, and that keys,
-  /// names and texts may come to when they are unpacked. `strictly`: for a block that comes from elsewhere and is kept
-  /// as it is, so that every node can read it.
+  /// Decodes a whole untrusted block. Each stream, and the unpacked keys, names and texts, have at
+  /// most `limit` raw bytes. `strictly`: for a received block that is stored unchanged.
   package init(
     _ bytes: ArraySlice<UInt8>, limit: Int = Limits.blockStream, strictly: Bool = false
   ) throws(EventsError) {
@@ -35,14 +34,14 @@ package struct BlockReader: Sendable {
 
     let keyStream = try streams[0].inflate("keys")
     defer { withExtendedLifetime(keyStream) {} }
-    var reader = ByteReader(keyStream.bytes)
+    var reader = ByteReader<EventsError>(keyStream.bytes)
     names = try BlockNames(&reader, limit: limit)
     keyTable = try BlockKeys(&reader, names, limit: head.count, byteLimit: limit)
     try reader.finish("keys")
 
     let rowStream = try streams[1].inflate("events")
     defer { withExtendedLifetime(rowStream) {} }
-    reader = ByteReader(rowStream.bytes)
+    reader = ByteReader<EventsError>(rowStream.bytes)
     rows = try BlockRows(&reader, count: head.count, names, keyTable, assignmentLimit: limit / 4)
   }
 
@@ -50,14 +49,14 @@ package struct BlockReader: Sendable {
     try self.init(bytes[...], limit: limit)
   }
 
-  /// How every block begins.
+  /// The first bytes of every block.
   package static let beginning = [BlockFormat.codec, BlockFormat.layout]
 
-  /// The most bytes that say how long a block is.
+  /// Maximum bytes of the header that states the length of a block.
   package static let headSize = 48
 
-  /// How many bytes the block takes that begins here: for whoever must find blocks without a directory of them.
-  /// `bytes`: its first `headSize` bytes, or all that there are.
+  /// The length of the block that begins here, for a search without a footer. `bytes`: its first
+  /// `headSize` bytes, or fewer at the end of the file.
   package static func storedSize(
     _ bytes: ArraySlice<UInt8>, limit: Int = Limits.blockStream
   ) throws(EventsError) -> Int {
@@ -66,20 +65,20 @@ package struct BlockReader: Sendable {
     }.get()
   }
 
-  /// How many events.
+  /// The number of events.
   package var count: Int { rows.count }
 
   package func arrival(_ index: Int) -> UInt64 { rows[index].arrival }
 
-  /// The notes of commits of which events are in the block, by commit.
+  /// Author, message and source of each commit with events in the block, by commit.
   package var notes: [(commit: CommitID, note: CommitNote)] {
     rows.notes.map { ($0.commit, rows.note($0)) }
   }
 
-  /// How many distinct keys.
+  /// The number of distinct keys.
   package var keyCount: Int { keyTable.count }
 
-  /// A record of which events are in the block.
+  /// A record with events in the block.
   package struct Record: Hashable, Sendable {
     package var partition: Partition
     package var model: String
@@ -102,13 +101,13 @@ package struct BlockReader: Sendable {
       key: Key(trusted: Array(keyTable.key(key))))
   }
 
-  /// The number of a key's run; keys of one run have partition and model in common.
+  /// The number of a key's run. Keys of one run have the same partition and model.
   package func run(ofKey key: Int) -> Int { Int(keyTable.runOfKey[key]) }
 
   /// The encoded key, in place: valid as long as the block is alive.
   package func keyBytes(_ key: Int) -> UnsafeRawBufferPointer { keyTable.key(key) }
 
-  /// The partition of a key, without its bytes.
+  /// The partition of a key, without reading the key.
   package func partition(ofKey key: Int) -> Partition {
     names.partitions[keyTable.runs[Int(keyTable.runOfKey[key])].partition]
   }
@@ -118,20 +117,20 @@ package struct BlockReader: Sendable {
     names.names[keyTable.runs[Int(keyTable.runOfKey[key])].model]
   }
 
-  /// The partitions of which the block has events, in the order of their bytes.
+  /// The partitions with events in the block, sorted.
   package var partitions: [Partition] {
     var indexes: [Int] = []
     for run in keyTable.runs where indexes.last != run.partition { indexes.append(run.partition) }
     return indexes.map { names.partitions[$0] }
   }
 
-  /// Inflates and checks the values. Each call does it anew: keep the result as long as it is needed.
+  /// Inflates and verifies the values, again at each call: keep the result.
   package func values() throws(EventsError) -> BlockValues {
     guard let valueStream else { preconditionFailure("the values were taken before") }
     return try BlockValues(try valueStream.inflate("values"), names, rows, limit: limit)
   }
 
-  /// The values, as `values` gives them; the bytes that they are made of are let go. To be called once.
+  /// The values, like `values`, and releases their stored bytes. Call it once.
   mutating func takeValues() throws(EventsError) -> BlockValues {
     defer { valueStream = nil }
     return try values()
@@ -144,7 +143,7 @@ package struct BlockReader: Sendable {
     return (0..<count).map { maker.event($0, keys) }
   }
 
-  /// All events by (partition, model, key), those of one key in arrival order.
+  /// All events by (partition, model, key), and by arrival for one key.
   package func eventsByKey() throws(EventsError) -> [BlockEvent] {
     let maker = EventMaker(self, try values())
     let keys = keys
@@ -152,7 +151,7 @@ package struct BlockReader: Sendable {
     return (0..<count).map { maker.event(Int(order[$0]), keys) }
   }
 
-  /// The number of a record among the block's keys, nil if it has no event here. O(keys), no allocation.
+  /// The number of a record among the block's keys; nil without an event. O(keys), no allocation.
   package func number(of record: Record) -> Int? { Self.number(of: record, names, keyTable) }
 
   private static func number(of record: Record, _ names: BlockNames, _ keys: BlockKeys) -> Int? {
@@ -167,8 +166,7 @@ package struct BlockReader: Sendable {
     }
   }
 
-  /// Whether a block has events of a record. Unpacks the keys of its partition and model, and neither the events
-  /// nor their values.
+  /// Whether a block has events of a record. Unpacks only the keys of its partition and model.
   package static func holds(_ record: Record, in bytes: [UInt8]) throws(EventsError) -> Bool {
     let limit = Limits.blockStream
     let head = try bytes.withUnsafeBytes { raw in
@@ -178,16 +176,16 @@ package struct BlockReader: Sendable {
       bytes: bytes[head.size..<head.size + head.streams[0].stored], size: head.streams[0], isStrict: false)
     let stream = try stored.inflate("keys")
     defer { withExtendedLifetime(stream) {} }
-    var reader = ByteReader(stream.bytes)
+    var reader = ByteReader<EventsError>(stream.bytes)
     let names = try BlockNames(&reader, limit: limit)
     let keys = try BlockKeys(&reader, names, limit: head.count, byteLimit: limit, for: record)
     return number(of: record, names, keys) != nil
   }
 
-  /// The events' places in arrival order, sorted by key, stable.
+  /// The events' indexes in arrival order, stably sorted by key.
   func indexesByKey() -> FixedTable<UInt32> {
     let rows = rows.table.elements
-    // How many events come before those of each key.
+    // The number of events before those of each key.
     let places = FixedTable(repeating: UInt32(0), count: keyCount + 1)
     for row in rows.indices { places.elements[Int(rows[row].key) + 1] += 1 }
     for key in 0..<keyCount { places.elements[key + 1] += places.elements[key] }
@@ -203,69 +201,41 @@ package struct BlockReader: Sendable {
 
 /// The sizes at the front of a block.
 private struct Head {
-  struct Size {
-    var raw: Int
-    var stored: Int
-    var isDeflated: Bool
-  }
-
   var count: Int
   /// Bytes before the streams.
   var size: Int
-  var streams: [Size] = []
+  var streams: [StoredSize] = []
 
   /// Bytes of the whole block.
   var total: Int { streams.reduce(size) { $0 + $1.stored } }
 
   init(_ bytes: UnsafeRawBufferPointer, limit: Int) throws(EventsError) {
-    var reader = ByteReader(bytes)
+    var reader = ByteReader<EventsError>(bytes)
     let codec = try reader.byte("block")
     guard codec == BlockFormat.codec else { throw .malformed("block", "codec \(codec)") }
     let layout = try reader.byte("block")
     guard layout == BlockFormat.layout else { throw .malformed("block", "layout \(layout)") }
     count = try reader.count("events", limit: Limits.blockEvents)
     guard count > 0 else { throw .malformed("block", "no events") }
-    for _ in 0..<3 {
-      let number = try reader.number("stream of a block", limit: UInt64(limit) << 1 | 1)
-      var size = Size(raw: Int(number >> 1), stored: Int(number >> 1), isDeflated: number & 1 == 1)
-      if size.isDeflated {
-        size.stored = try reader.count("stream of a block", limit: size.raw)
-        guard size.raw <= size.stored * Limits.inflationRatio else {
-          throw .overLimit(
-            "stream of a block", found: UInt64(size.raw),
-            limit: UInt64(size.stored * Limits.inflationRatio))
-        }
-      }
-      streams.append(size)
-    }
+    for _ in 0..<3 { streams.append(try StoredSize(&reader, "stream of a block", limit: limit)) }
     size = bytes.count - reader.remaining
   }
 }
 
-/// One stream as it stands in a block.
+/// One stream in its stored form.
 private struct StoredStream: Sendable {
   let bytes: ArraySlice<UInt8>
-  let count: Int
-  let isDeflated: Bool
+  let size: StoredSize
   let isStrict: Bool
 
-  init(bytes: ArraySlice<UInt8>, size: Head.Size, isStrict: Bool) {
-    self.bytes = bytes
-    self.isStrict = isStrict
-    count = size.raw
-    isDeflated = size.isDeflated
-  }
-
   func inflate(_ subject: String) throws(EventsError) -> Memory {
-    let memory = bytes.withUnsafeBytes {
-      isDeflated ? inflated($0, count: count, strictly: isStrict) : Memory($0)
-    }
+    let memory = bytes.withUnsafeBytes { size.inflate($0, strictly: isStrict) }
     guard let memory else { throw .malformed(subject, "not the deflate stream it should be") }
     return memory
   }
 }
 
-/// Makes whole events.
+/// Constructs whole events.
 struct EventMaker: Sendable {
   private let names: BlockNames
   private let rows: BlockRows
@@ -277,7 +247,7 @@ struct EventMaker: Sendable {
     self.values = values
   }
 
-  /// `keys`: all of the block's, so that the events of one key share its bytes.
+  /// `keys`: all keys of the block, so that the events of one key share its bytes.
   func event(_ index: Int, _ keys: [BlockReader.Record]) -> BlockEvent {
     event(index, of: keys[Int(rows[index].key)])
   }
@@ -297,7 +267,7 @@ struct EventMaker: Sendable {
       event: Event(
         partition: record.partition, model: record.model, key: record.key, operation: shape.operation,
         relationship: shape.relationship.map { names.names[$0] }, assignments: assignments,
-        dot: Dot(names.origins[Int(row.origin)], Sequence(row.sequence)),
+        dot: EventID(names.origins[Int(row.origin)], Sequence(row.sequence)),
         context: Context(trusted: Array(rows.contexts.elements[start..<start + Int(row.contextCount)])),
         version: Version(row.version), timestamp: Timestamp(rawValue: row.timestamp),
         commit: CommitID(names.origins[Int(row.commitOrigin)], row.commitNumber),

@@ -1,9 +1,9 @@
-/// Stream M: what each event has besides its key and its values, as columns in arrival order.
+/// Stream M: the events without keys and values, as columns in arrival order.
 struct BlockRowsWriter {
-  /// What the next event of a key has for its context and version if it saw all before it.
+  /// The implicit context and version of the next event of a key.
   private struct Head {
     var version: UInt64
-    /// Its place in `entries`, and how many there is room for.
+    /// Its place in `entries`, and the number of entries reserved for it.
     var start: Int
     var count: Int
     var room: Int
@@ -11,7 +11,7 @@ struct BlockRowsWriter {
 
   private struct Cause {
     var row: Int
-    /// Number of the partition as it came in; nil for the event's own.
+    /// Number of the partition in first-use order; nil for the event's own.
     var partition: Int?
     var origin: Int
     var sequence: UInt64
@@ -24,7 +24,7 @@ struct BlockRowsWriter {
 
   private(set) var count = 0
   private(set) var implicitEntries = 0
-  /// The number of each event's key, in the order in which the keys came.
+  /// The number of each event's key, in first-use order of the keys.
   private var keys: [UInt32] = []
   private var shapes: [UInt8] = []
   private var origins: [UInt8] = []
@@ -47,7 +47,7 @@ struct BlockRowsWriter {
   private var lastMilliseconds: Int64 = 0
   private var nextArrival: UInt64 = 0
 
-  /// About how many bytes the stream takes.
+  /// The approximate size of the stream in bytes.
   var byteCount: Int {
     keys.count + shapes.count + origins.count + sequences.count + milliseconds.count + counters.count
       + commits.count + arrivals.count + exceptions.byteCount + foreignCommits.bytes.count
@@ -165,7 +165,7 @@ struct BlockRowsWriter {
     head.room = count
   }
 
-  private mutating func insert(_ dot: Dot, into head: inout Head) {
+  private mutating func insert(_ dot: EventID, into head: inout Head) {
     var place = 0
     while place < head.count, entries[head.start + place].origin < dot.origin { place += 1 }
     if place < head.count, entries[head.start + place].origin == dot.origin {
@@ -185,8 +185,8 @@ struct BlockRowsWriter {
     if !note.isEmpty { notes.append(Note(id: commit, note: note)) }
   }
 
-  /// Traps if the columns are not those of as many events, or what is kept for the next event of a key is not in order.
-  /// `keyCount`: how many keys the block has.
+  /// Traps if the columns have different numbers of events, or the state of a key is inconsistent.
+  /// `keyCount`: number of keys in the block.
   func checkInvariants(keys keyCount: Int) {
     precondition(keys.count == count, "each event is of a key")
     precondition(heads.count == keyCount, "each key has had an event")
@@ -207,7 +207,7 @@ struct BlockRowsWriter {
     exceptions.checkInvariants(below: count)
   }
 
-  /// Appends the stream. `places`: where each key stands in the order of keys; `ranks`: each partition.
+  /// Appends the stream. `places`: the place of each key in key order. `ranks`: of each partition.
   func write(to output: inout [UInt8], places: [Int], ranks: [Int], origins: [Origin]) {
     output.reserveCapacity(byteCount + 3 * keys.count + 16)
     var previous = -1
@@ -229,7 +229,7 @@ struct BlockRowsWriter {
     writeNotes(to: &output, origins)
   }
 
-  /// Partitions get their places when all are known, so the rows are made at the end.
+  /// Partitions have ranks only when all are known, so these rows are written at the end.
   private func writeCauses(to output: inout [UInt8], ranks: [Int]) {
     output.appendVarint(causes.count)
     var next = 0
@@ -242,7 +242,7 @@ struct BlockRowsWriter {
     }
   }
 
-  /// Traps on an origin that no event has named.
+  /// Traps on an origin that no event names.
   private func writeNotes(to output: inout [UInt8], _ origins: [Origin]) {
     output.appendVarint(notes.count)
     if notes.isEmpty { return }
@@ -262,13 +262,13 @@ struct BlockRowsWriter {
   }
 }
 
-/// Names a stream inside of a block.
+/// Identifies a stream inside of a block.
 private struct StreamIndex: Hashable {
   var partition: Int
   var origin: Int
 }
 
-/// Rows that few events have: each begins with how many events lie between it and the one before.
+/// Rows of few events. Each begins with the number of events between it and the row before.
 private struct Sparse {
   var bytes: [UInt8] = []
   private var count = 0
@@ -291,14 +291,14 @@ private struct Sparse {
     output.append(contentsOf: bytes)
   }
 
-  /// Traps if there are rows of more events than came.
+  /// Traps if there are rows of more events than were appended.
   func checkInvariants(below events: Int) {
     precondition(count <= nextIndex && nextIndex <= events, "an event has one row at most")
     precondition(bytes.isEmpty == (count == 0), "each row has bytes")
   }
 }
 
-/// The contexts and versions that do not follow from the event before.
+/// The contexts and versions that are not implicit.
 private struct ContextExceptions {
   private var count = 0
   private var nextIndex = 0
@@ -337,7 +337,7 @@ private struct ContextExceptions {
     for column in [gaps, versions, counts, origins, sequences] { output.append(contentsOf: column) }
   }
 
-  /// Traps if the columns are not those of as many events.
+  /// Traps if the columns have different numbers of events.
   func checkInvariants(below events: Int) {
     precondition(count <= nextIndex && nextIndex <= events, "an event has one context")
     for column in [gaps, versions, counts] {

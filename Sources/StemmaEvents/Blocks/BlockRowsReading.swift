@@ -1,6 +1,6 @@
 import CStemma
 
-/// What a block has of an event besides its values: indexes into the block's tables, checked.
+/// The facts of an event besides its values: indexes into the block's tables, verified.
 struct BlockRow: Sendable {
   var arrival: UInt64 = 0
   var sequence: UInt64 = 0
@@ -14,34 +14,34 @@ struct BlockRow: Sendable {
   /// The context's place in `BlockRows.contexts`.
   var contextStart: UInt32 = 0
   var contextCount: UInt32 = 0
-  /// Where its assignments begin among those of all events.
+  /// The index of its first assignment among those of all events.
   var firstAssignment: UInt32 = 0
   /// Index in `BlockRows.causes`, -1 for none.
   var cause: Int32 = -1
   var isImplicit = true
 }
 
-/// A note as it stands in a block.
+/// Author, message and source of a commit in a block.
 struct BlockNote: Sendable {
   var commit: CommitID
-  /// Which texts there are, and where they stand in `BlockRows.noteTexts`.
+  /// The texts that exist, and their ranges in `BlockRows.noteTexts`.
   var flags: UInt8
   var texts: (Range<Int>, Range<Int>, Range<Int>)
 }
 
-/// Stream M, checked: what `BlockRowsWriter` writes.
+/// Stream M, decoded and verified: the output of `BlockRowsWriter`.
 struct BlockRows: Sendable {
   /// In arrival order.
   let table: FixedTable<BlockRow>
-  /// The contexts of all events one behind another.
+  /// The contexts of all events, one behind the other.
   let contexts: FixedTable<Context.Entry>
   private(set) var causes: [EventName] = []
   /// By commit.
   private(set) var notes: [BlockNote] = []
   private var noteTexts: [UInt8] = []
-  /// How many values all events assign.
+  /// The number of values that all events assign.
   private(set) var assignmentCount = 0
-  /// How many events have each shape.
+  /// The number of events of each shape.
   private(set) var shapeCounts: [Int]
 
   var count: Int { table.count }
@@ -52,9 +52,10 @@ struct BlockRows: Sendable {
   @inline(__always)
   func prefetch(_ index: Int) { stemma_prefetch(table.elements.baseAddress.map { $0 + index }) }
 
-  /// `assignmentLimit`: of all events together; nulls have no bytes of their own to bound them.
+  /// `assignmentLimit`: of all events together. Nulls have no bytes that would bound them.
   init(
-    _ source: inout ByteReader, count: Int, _ names: BlockNames, _ keys: BlockKeys, assignmentLimit: Int
+    _ source: inout ByteReader<EventsError>, count: Int, _ names: BlockNames, _ keys: BlockKeys,
+    assignmentLimit: Int
   ) throws(EventsError) {
     guard count <= source.remaining / 8 else {
       throw .malformed("events", "\(count) in \(source.remaining) bytes")
@@ -77,7 +78,7 @@ struct BlockRows: Sendable {
     assert(holds(checkInvariants))
   }
 
-  /// Traps if the columns do not fit each other. In debug builds whenever they were read.
+  /// Traps if the columns do not match. In debug builds after each decoding.
   func checkInvariants() {
     precondition(shapeCounts.reduce(0, +) == count, "each event has a shape")
     for index in 0..<count {
@@ -92,7 +93,7 @@ struct BlockRows: Sendable {
   }
 
   private mutating func readCauses(
-    _ reader: inout ByteReader, _ names: BlockNames, _ keys: BlockKeys
+    _ reader: inout ByteReader<EventsError>, _ names: BlockNames, _ keys: BlockKeys
   ) throws(EventsError) {
     let rows = table.elements
     let count = try reader.count("causes", limit: rows.count)
@@ -109,14 +110,16 @@ struct BlockRows: Sendable {
       causes.append(
         EventName(
           partition: names.partitions[other == 0 ? own : other - 1],
-          dot: Dot(names.origins[origin], Sequence(sequence))))
+          dot: EventID(names.origins[origin], Sequence(sequence))))
       row += 1
     }
   }
 
   // MARK: Notes
 
-  private mutating func readNotes(_ reader: inout ByteReader, _ names: BlockNames) throws(EventsError) {
+  private mutating func readNotes(_ reader: inout ByteReader<EventsError>, _ names: BlockNames)
+    throws(EventsError)
+  {
     let count = try reader.count("notes", each: 3)
     guard count > 0 else { return }
     for _ in 0..<count {
@@ -147,7 +150,7 @@ struct BlockRows: Sendable {
   }
 
   private mutating func readNote(
-    _ reader: inout ByteReader, _ subject: String
+    _ reader: inout ByteReader<EventsError>, _ subject: String
   ) throws(EventsError) -> Range<Int> {
     let text = try reader.counted(subject, limit: Limits.note)
     guard text.isUTF8 else { throw .malformed(subject, "not UTF-8") }
@@ -157,17 +160,13 @@ struct BlockRows: Sendable {
   }
 
   private func place(ofNote commit: CommitID) -> Int? {
-    var (low, high) = (0, notes.count)
-    while low < high {
-      let middle = (low + high) / 2
-      if notes[middle].commit < commit { low = middle + 1 } else { high = middle }
-    }
-    return low < notes.count && notes[low].commit == commit ? low : nil
+    let place = notes.partitioningIndex { !($0.commit < commit) }
+    return place < notes.count && notes[place].commit == commit ? place : nil
   }
 
   func note(of commit: CommitID) -> CommitNote? { place(ofNote: commit).map { note(notes[$0]) } }
 
-  /// Makes its texts.
+  /// Constructs its texts.
   func note(_ stored: BlockNote) -> CommitNote {
     func text(_ flag: UInt8, _ range: Range<Int>) -> String? {
       stored.flags & flag == 0 ? nil : String(decoding: noteTexts[range], as: UTF8.self)
@@ -180,11 +179,10 @@ struct BlockRows: Sendable {
   }
 }
 
-/// Unpacks the columns of stream M into rows, one column after the other. The rows are memory of `BlockRows`, which
-/// outlives this.
+/// Unpacks the columns of stream M into rows, which `BlockRows` owns.
 private struct RowColumns {
   let rows: UnsafeMutableBufferPointer<BlockRow>
-  var reader: ByteReader
+  var reader: ByteReader<EventsError>
 
   mutating func readKeys(_ keys: BlockKeys) throws(EventsError) {
     var reader = reader
@@ -211,7 +209,7 @@ private struct RowColumns {
     self.reader = reader
   }
 
-  /// How many events have each shape, and how many assignments all of them have.
+  /// The number of events of each shape, and of assignments of all events.
   mutating func readShapes(
     _ names: BlockNames, limit: Int
   ) throws(EventsError) -> (counts: [Int], assignments: Int) {
@@ -360,7 +358,7 @@ private struct RowColumns {
     return contexts
   }
 
-  /// The context of the key's event before and its dot; none before: empty.
+  /// The context of the key's previous event and the id of that event; without one, empty.
   @inline(__always)
   private func appendImplicit(
     after previous: Int, at index: Int, _ origins: FixedTable<Origin>, to contexts: inout [Context.Entry]
@@ -447,8 +445,8 @@ private struct RowColumns {
   }
 }
 
-/// How far each stream of a block was read. A table where the partitions and origins are few beside the events, as
-/// those of any real block are; else it would be memory that no byte of the block stands for.
+/// The last sequence of each stream of a block. A table if there are few partitions and origins for
+/// the events, as in real blocks. Otherwise the table could be large without any byte of the block.
 private struct LastSequences {
   private let origins: Int
   private let table: FixedTable<UInt64>?

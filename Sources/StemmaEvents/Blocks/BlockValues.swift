@@ -1,6 +1,6 @@
-/// How the values of one column are written: one byte before them.
+/// The encoding of the values of one column, in the byte before them.
 enum ValueEncoding {
-  /// Integers and times as they are, or each as the difference from the one before.
+  /// Integers and times as they are, or as differences from the value before.
   static let plain: UInt8 = 0
   static let delta: UInt8 = 1
   /// Doubles as m / 10^k.
@@ -14,13 +14,13 @@ enum ValueEncoding {
   /// Doubles are written as decimals of at most this many places.
   static let places = 7
   static let powers: [Double] = [1, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000]
-  /// Up to here every integer is a double of its own.
+  /// Up to here every integer has a double of its own.
   static let exact: Int64 = 1 << 53
 }
 
 // MARK: Writing
 
-/// One column of values while events come in.
+/// One column of values, while events are appended.
 private struct ValueColumn {
   var numbers: [Int64] = []
   var lengths: [Int] = []
@@ -30,7 +30,7 @@ private struct ValueColumn {
 /// Stream V: the values, one column for each (field, type), each in arrival order.
 struct BlockValuesWriter {
   private var columns: [ValueColumn] = []
-  /// About how many bytes the values take.
+  /// The approximate size of the values in bytes.
   private(set) var byteCount = 0
   private(set) var assignmentCount = 0
 
@@ -72,7 +72,7 @@ struct BlockValuesWriter {
     }
   }
 
-  /// Traps if a column holds what it is not of, or more than is counted. There may be more of them than the block has.
+  /// Traps if a column has values of another type, or too many. Unused columns may remain.
   func checkInvariants(_ fields: [BlockShape.Field]) {
     precondition(fields.count <= columns.count, "each column is there")
     var count = 0
@@ -102,7 +102,7 @@ struct BlockValuesWriter {
     }
   }
 
-  /// The encoding byte and the integers: delta if that takes less than nine tenths.
+  /// The encoding byte and the integers, as differences if these take less than nine tenths.
   private static func write(_ numbers: [Int64], to output: inout [UInt8]) {
     var plain = 0
     var delta = 0
@@ -132,8 +132,8 @@ struct BlockValuesWriter {
     }
   }
 
-  /// The doubles as whole numbers of the same least number of decimal places; nil if that is not exact for
-  /// all of them, or takes no less room.
+  /// The doubles as whole numbers with the same least number of decimal places. nil if that is
+  /// inexact for any of them, or saves no bytes.
   private static func scaled(_ doubles: [Int64]) -> (places: Int, numbers: [Int64])? {
     var places = 0
     for bits in doubles {
@@ -218,11 +218,10 @@ struct BlockValuesWriter {
 
 // MARK: Reading
 
-/// Stream V, inflated, checked and unpacked: every value of a block at a fixed address. Texts may be handed to
-/// C in place for as long as this object lives.
+/// Stream V, inflated, verified and unpacked: every value of a block at a fixed address. Callers
+/// can pass texts to C in place as long as this object lives.
 package final class BlockValues: Sendable {
-  /// One for each assignment of each event, events in arrival order: the bits of a number, or the place of a text;
-  /// nothing of a null.
+  /// One for each assignment, in arrival order: the bits of a number, or the place of a text.
   private let cells: FixedTable<UInt64>
   private let stored: Memory
   private let unpacked: Memory
@@ -257,7 +256,7 @@ package final class BlockValues: Sendable {
     unpacked = Memory(decoder.unpacked)
   }
 
-  /// Deals the values of the columns out to the assignments. `next`: where each column begins.
+  /// Distributes the values of the columns to the assignments. `next`: the start of each column.
   private static func place(
     _ columns: UnsafeMutableBufferPointer<UInt64>, from next: UnsafeMutableBufferPointer<Int>,
     into cells: UnsafeMutableBufferPointer<UInt64>, _ names: BlockNames,
@@ -280,10 +279,10 @@ package final class BlockValues: Sendable {
     withExtendedLifetime(names) {}
   }
 
-  /// The bits of the number that the assignment has; of a type that has one.
+  /// The bits of an assigned number. The value must be a number.
   func bits(_ assignment: Int) -> UInt64 { cells[assignment] }
 
-  /// The UTF-8 bytes of the text that the assignment has; of a type that has one.
+  /// The UTF-8 bytes of an assigned text. The value must be a text.
   @inline(__always)
   func text(_ assignment: Int) -> UnsafeRawBufferPointer {
     let place = TextPlace(rawValue: cells[assignment])
@@ -303,7 +302,7 @@ package final class BlockValues: Sendable {
   }
 }
 
-/// Where a text stands: 25 bits of count (`Limits.value` is 2^24), then the offset, then which memory.
+/// The place of a text: 25 bits of count (`Limits.value` is 2^24), then offset, then memory.
 private struct TextPlace {
   let rawValue: UInt64
 
@@ -320,12 +319,12 @@ private struct TextPlace {
 
 private struct Decoder {
   let source: UnsafeRawBufferPointer
-  var reader: ByteReader
-  /// Memory of the caller's, as many as there are values.
+  var reader: ByteReader<EventsError>
+  /// Memory of the caller, one cell for each value.
   let cells: UnsafeMutableBufferPointer<UInt64>
-  /// How many of them are made.
+  /// The number of decoded cells.
   private(set) var made = 0
-  /// Texts that stand packed in the stream.
+  /// Unpacked texts that are packed in the stream.
   private(set) var unpacked: [UInt8] = []
   let limit: Int
 
@@ -333,11 +332,10 @@ private struct Decoder {
     self.source = source
     self.cells = cells
     self.limit = limit
-    reader = ByteReader(source)
+    reader = ByteReader<EventsError>(source)
   }
 
-  /// Traps if more values were made than there is memory for, or were read from outside of the stream. In debug builds
-  /// behind each column.
+  /// Traps on a read or write outside of stream and cells. In debug builds after each column.
   func checkInvariants() {
     precondition((0...cells.count).contains(made), "each value has its place")
     reader.checkInvariants()
@@ -349,7 +347,7 @@ private struct Decoder {
     guard count <= reader.remaining else {
       throw .malformed("values", "\(count) in \(reader.remaining) bytes")
     }
-    // No more than was counted, as every column is read once.
+    // Every column is read once, so the cells suffice.
     let column = UnsafeMutableBufferPointer(rebasing: cells[made..<made + count])
     made += count
     switch (tag, encoding) {
@@ -481,7 +479,7 @@ private struct Decoder {
     self.reader = reader
   }
 
-  /// Makes room for `count` bytes of text, which `fill` writes; gives their place.
+  /// Appends `count` bytes of text, which `fill` writes. Returns their offset.
   private mutating func unpack(
     _ count: Int, _ fill: (UnsafeMutablePointer<UInt8>) throws(EventsError) -> Void
   ) throws(EventsError) -> Int {

@@ -1,8 +1,8 @@
-/// Makes blocks, one after another, out of events in arrival order. The layout stands in `Block.swift`.
+/// Encodes events in arrival order as blocks. `Block.swift` describes the layout.
 ///
-/// The same events appended in the same order, with the same notes and level, give the same bytes. Memory is
-/// kept from block to block, so that a small block costs a few microseconds. Not for two tasks at once: copies
-/// share zlib's tables.
+/// On one machine, the same events in the same order, with the same notes and level, give the same
+/// bytes. Memory is reused from block to block, so a small block costs a few microseconds. Not for
+/// concurrent use: copies share the tables of the compressor.
 package struct BlockWriter {
   private let deflater: Deflater
   private var names = BlockNamesWriter()
@@ -10,25 +10,25 @@ package struct BlockWriter {
   private var rows = BlockRowsWriter()
   private var values = BlockValuesWriter()
 
-  /// `level`: how hard deflate tries, 1 to 9; 0: not at all.
+  /// `level`: deflate level, 1 to 9; 0: none.
   package init(level: Int32 = 6) { deflater = Deflater(level: level) }
 
-  /// How many events were appended since the last `finish`.
+  /// The number of events since the last `finish`.
   package var count: Int { rows.count }
 
-  /// About how many bytes the block has before it is deflated, keys counted whole.
+  /// The approximate size of the block in bytes before it is deflated, with whole keys.
   package var rawBytes: Int { names.rawBytes + keys.byteCount + rows.byteCount + values.byteCount }
 
-  /// Whether a reader takes the block that `finish` would make now. Only commits of several million events get
-  /// near: those are to be refused before they are written.
+  /// Whether a reader accepts the block that `finish` would return. Only commits of millions of
+  /// events come near the limit; callers reject them before they write.
   package var isWithinLimits: Bool {
     count <= Limits.blockEvents && rawBytes + 4 * values.assignmentCount <= Limits.blockStream
   }
 
   /// Appends an event.
   ///
-  /// Traps when an event is out of order or is none that a reader would take, because events are checked where
-  /// they come in: arrivals rise, the sequences of each stream rise, assignments are sorted by field.
+  /// Traps on an event that is out of order or invalid, because callers validate events: arrivals
+  /// and the sequences of each stream rise, and assignments are sorted by field.
   package mutating func append(_ event: Event, arrival: UInt64) {
     let partition = names.index(of: event.partition)
     let model = names.index(ofName: event.model)
@@ -39,8 +39,8 @@ package struct BlockWriter {
       event.assignments, ofShape: names.columns.ofShapes[shape], columnCount: names.columns.fields.count)
   }
 
-  /// Gives a commit its note; some event of the commit must be in the block before it is finished. An empty
-  /// note takes an earlier one away.
+  /// Sets author, message and source of a commit. The block must get an event of it. An empty note
+  /// removes an earlier one.
   package mutating func setNote(_ note: CommitNote, of commit: CommitID) { rows.setNote(note, of: commit) }
 
   /// The block of all events since the last call. Traps without any.
@@ -65,9 +65,9 @@ package struct BlockWriter {
     block.appendVarint(count)
     var bodies: [UInt8] = []
     bodies.reserveCapacity(keyStream.count + rowStream.count + valueStream.count)
-    append(keyStream, to: &block, &bodies)
-    append(rowStream, to: &block, &bodies)
-    append(valueStream, to: &block, &bodies)
+    deflater.append(keyStream, to: &bodies).append(to: &block)
+    deflater.append(rowStream, to: &bodies).append(to: &block)
+    deflater.append(valueStream, to: &bodies).append(to: &block)
     block.append(contentsOf: bodies)
 
     names.removeAll()
@@ -77,24 +77,11 @@ package struct BlockWriter {
     return block
   }
 
-  /// Appends the sizes of a stream to `head`, and the stream to `bodies`, deflated if that makes it shorter.
-  private func append(_ stream: [UInt8], to head: inout [UInt8], _ bodies: inout [UInt8]) {
-    let before = bodies.count
-    if stream.count >= BlockFormat.leastDeflated, deflater.appendShorter(stream, to: &bodies) {
-      head.appendVarint(stream.count << 1 | 1)
-      head.appendVarint(bodies.count - before)
-    } else {
-      head.appendVarint(stream.count << 1)
-      bodies.append(contentsOf: stream)
-    }
-  }
-
-  /// Traps if the parts of the block do not fit each other. For tests; in debug builds at each block. Looks at every key.
+  /// Traps if the parts of the block do not match. For tests; in debug builds at each block.
   package func checkInvariants() {
     names.checkInvariants()
     keys.checkInvariants()
     rows.checkInvariants(keys: keys.count)
     values.checkInvariants(names.columns.fields)
-    deflater.checkInvariants()
   }
 }

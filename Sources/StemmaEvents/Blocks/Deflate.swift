@@ -1,9 +1,9 @@
 import CStemma
 import CZlib
+import Synchronization
 
-/// Memory at a fixed address, so that values inside can be handed to C in place. Filled once, by whoever makes
-/// it, and never written afterwards: that is why it may be shared between threads without a lock, which the
-/// compiler cannot see.
+/// Memory at a fixed address, so that values in it can be passed to C in place. It is filled once
+/// and then immutable. So threads can share it without a lock, which the compiler cannot verify.
 package final class Memory: @unchecked Sendable {
   package let bytes: UnsafeRawBufferPointer
 
@@ -25,35 +25,117 @@ package final class Memory: @unchecked Sendable {
   }
 }
 
-/// Raw deflate (RFC 1951) of one piece after another; zlib's tables are allocated once.
+/// Raw deflate (RFC 1951) of one input after another. Tables are allocated once, on first use.
 ///
-/// zlib clears a table of hashes before each piece: 128 KB, more than what a processor's first cache holds, even if the
-/// piece is the rows of sixteen commits, of one KB. Small pieces have tables of their own, of 16 KB.
-final class Deflater {
-  /// Up to this size a piece is small. Its longest distance is less than a window of twice this.
+/// Large inputs use libdeflate if the machine has it, in less than half of zlib's time. Equal
+/// inputs can thus give different bytes on two machines.
+///
+/// Both libraries clear a hash table of 128 KB, more than an L1 cache, before each input. Small
+/// inputs, such as the rows of sixteen commits (1 KB), use zlib with tables of 16 KB.
+package final class Deflater {
+  /// Up to this size an input is small. Its longest distance is less than a window of twice this.
   static let smallPiece = 4096
 
-  private let small: DeflateTables
-  private let large: DeflateTables
+  private let level: Int32
+  private lazy var small = DeflateTables(level: level, window: 13, memory: 6)
+  private lazy var large = DeflateTables(level: level, window: 15, memory: 9)
+  private lazy var quick = QuickTables(level: level)
 
-  /// `level`: 0 (nothing gets shorter), 1 (fast) to 9 (small). Traps if zlib has no memory for its tables, as any allocation does.
-  init(level: Int32) {
-    small = DeflateTables(level: level, window: 13, memory: 6)
-    large = DeflateTables(level: level, window: 15, memory: 9)
+  /// `level`: 0 (no compression), 1 (fast) to 9 (small). Traps if zlib lacks memory.
+  package init(level: Int32) { self.level = level }
+
+  /// Appends `input` to `output`: deflated if that makes it shorter.
+  package func append(_ input: [UInt8], to output: inout [UInt8]) -> StoredSize {
+    let before = output.count
+    if input.count >= StoredSize.leastDeflated, appendShorter(input, to: &output) {
+      return StoredSize(raw: input.count, stored: output.count - before, isDeflated: true)
+    }
+    output.append(contentsOf: input)
+    return StoredSize(raw: input.count, stored: input.count, isDeflated: false)
   }
 
-  /// Appends the deflated form of `input` to `output` if it is shorter than `input`, and tells whether it did.
-  func appendShorter(_ input: [UInt8], to output: inout [UInt8]) -> Bool {
-    (input.count <= Self.smallPiece ? small : large).appendShorter(input, to: &output)
-  }
-
-  func checkInvariants() {
-    small.checkInvariants()
-    large.checkInvariants()
+  private func appendShorter(_ input: [UInt8], to output: inout [UInt8]) -> Bool {
+    if input.count <= Self.smallPiece { return small.appendShorter(input, to: &output) }
+    return quick?.appendShorter(input, to: &output) ?? large.appendShorter(input, to: &output)
   }
 }
 
-/// zlib's tables, for pieces of which each is forgotten before the next one.
+/// Whether only zlib deflates, so that equal inputs have equal bytes everywhere. For tests.
+package enum PortableDeflate {
+  private static let flag = Atomic(false)
+
+  package static var isOn: Bool {
+    get { flag.load(ordering: .relaxed) }
+    set { flag.store(newValue, ordering: .relaxed) }
+  }
+}
+
+/// The tables of libdeflate.
+private final class QuickTables {
+  private let compressor: UnsafeMutableRawPointer
+
+  /// Nil without the library, for level 0, and if `PortableDeflate` is on.
+  init?(level: Int32) {
+    guard level > 0, !PortableDeflate.isOn, let compressor = stemma_make_compressor(level) else { return nil }
+    self.compressor = compressor
+  }
+
+  deinit { stemma_free_compressor(compressor) }
+
+  func appendShorter(_ input: [UInt8], to output: inout [UInt8]) -> Bool {
+    let (before, room) = (output.count, input.count - 1)
+    output.append(contentsOf: repeatElement(0, count: room))
+    let written = input.withUnsafeBytes { source in
+      output.withUnsafeMutableBytes { target in
+        stemma_deflate_quickly(
+          compressor, source.baseAddress, source.count, target.baseAddress.map { $0 + before }, room)
+      }
+    }
+    output.removeLast(room - written)
+    return written > 0
+  }
+}
+
+/// The size of a stream of bytes, raw and as it is stored: plain, or as raw deflate.
+package struct StoredSize: Hashable, Sendable {
+  /// Shorter streams are stored plain: deflate gains little, and costs ten times the rest.
+  package static let leastDeflated = 256
+
+  package let raw: Int
+  package let stored: Int
+  package let isDeflated: Bool
+
+  fileprivate init(raw: Int, stored: Int, isDeflated: Bool) {
+    self.raw = raw
+    self.stored = stored
+    self.isDeflated = isDeflated
+  }
+
+  /// `limit`: maximum raw bytes.
+  package init<Failure: ByteReaderError>(
+    _ reader: inout ByteReader<Failure>, _ subject: String, limit: Int
+  ) throws(Failure) {
+    let number = try reader.number(subject, limit: UInt64(limit) << 1 | 1)
+    raw = Int(number >> 1)
+    isDeflated = number & 1 == 1
+    stored = isDeflated ? try reader.count(subject, limit: raw) : raw
+    guard raw <= stored * Limits.inflationRatio else {
+      throw .overLimit(subject, found: UInt64(raw), limit: UInt64(stored * Limits.inflationRatio))
+    }
+  }
+
+  package func append(to bytes: inout [UInt8]) {
+    bytes.appendVarint(raw << 1 | (isDeflated ? 1 : 0))
+    if isDeflated { bytes.appendVarint(stored) }
+  }
+
+  /// The raw bytes of a stream of this size; nil if it is not valid. `strictly`: see `inflated`.
+  package func inflate(_ stream: UnsafeRawBufferPointer, strictly: Bool) -> Memory? {
+    isDeflated ? inflated(stream, count: raw, strictly: strictly) : Memory(stream)
+  }
+}
+
+/// zlib's tables, for independent inputs.
 private final class DeflateTables {
   private let stream: UnsafeMutablePointer<z_stream>
 
@@ -95,13 +177,13 @@ private final class DeflateTables {
     return written != nil
   }
 
-  /// Neither piece is there any more when the next one comes.
+  /// Input and output are gone before the next call.
   private func letGo() {
     (stream.pointee.next_in, stream.pointee.avail_in) = (nil, 0)
     (stream.pointee.next_out, stream.pointee.avail_out) = (nil, 0)
   }
 
-  /// Traps if zlib knows of memory that is not there any more, or has lost its tables. In debug builds behind each piece.
+  /// Traps if zlib refers to released memory, or lost its tables. In debug builds after each input.
   func checkInvariants() {
     precondition(stream.pointee.state != nil, "zlib has its tables")
     precondition(stream.pointee.next_in == nil && stream.pointee.avail_in == 0, "a piece is read once")
@@ -109,12 +191,12 @@ private final class DeflateTables {
   }
 }
 
-/// Inflates raw deflate that must give exactly `count` bytes and end with its input; nil if not. Never
-/// writes beyond `count`, whatever the input says.
+/// Inflates raw deflate that must give exactly `count` bytes and end with its input; nil if not.
+/// Never writes beyond `count`.
 ///
-/// - Parameter strictly: what zlib refuses is refused. Otherwise libdeflate reads, where the machine has it: it takes
-///   some streams that no compressor writes, so what is passed on byte for byte must have been read strictly once, or
-///   another node could not read it.
+/// - Parameter strictly: rejects every stream that zlib rejects. Otherwise libdeflate reads, if the
+///   machine has it, and accepts some streams that no compressor writes. Bytes that are passed on
+///   unchanged must be read strictly once, or another node could reject them.
 func inflated(_ source: UnsafeRawBufferPointer, count: Int, strictly: Bool) -> Memory? {
   var isWhole = false
   let memory = Memory(count: count) { target in
@@ -126,9 +208,9 @@ func inflated(_ source: UnsafeRawBufferPointer, count: Int, strictly: Bool) -> M
   return isWhole ? memory : nil
 }
 
-/// With zlib. Tells whether the stream gave exactly as many bytes as `target` has and ended with its input.
+/// With zlib. Returns whether the stream filled `target` exactly and ended with its input.
 private func inflate(_ source: UnsafeRawBufferPointer, into target: UnsafeMutableRawBufferPointer) -> Bool {
-  // zlib remembers the address of its stream, so it must not move between the calls.
+  // zlib stores the address of its stream, which must not move between the calls.
   let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
   stream.initialize(to: z_stream())
   defer { stream.deallocate() }

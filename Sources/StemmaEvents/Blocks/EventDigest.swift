@@ -1,25 +1,25 @@
 import Crypto
 
-// The canonical form of an event: one sequence of bytes for each event, and another for each other. It is never
-// stored. Its digest names the event's content: stream hashes are sums of digests, and two nodes that hold the
-// same dots with other content notice. The arrival is local and no part of it.
+// The canonical form of an event: each event has one sequence of bytes, which no other event has.
+// It is never stored. Its digest identifies the event's content. Stream hashes are sums of digests,
+// so two nodes detect different events with the same ids. The arrival is local and not included.
 //
-//     event       01 · partition · model · key · operation u8 · relationship · dot · version ·
-//                 timestamp 8 bytes · commit: origin, number · context: count, entries · cause · assignments:
-//                 count, each field · type u8 · value
+//     event       01 · partition · model · key · operation u8 · relationship · event id · version ·
+//                 timestamp 8 bytes · commit: origin, number · context: count, entries · cause ·
+//                 assignments: count, each field · type u8 · value
 //     partition, model, key, field    length · bytes
 //     relationship                    0, or 1 · length · bytes
-//     dot, entry                      origin 8 bytes · sequence
-//     cause                           0, or 1 · partition · dot
+//     event id, entry                 origin 8 bytes · sequence
+//     cause                           0, or 1 · partition · event id
 //     value                           null nothing; Boolean 0 or 1; integer zz; double 8 bytes;
 //                                     string and JSON length · bytes
 //
-// Numbers are varints, zz zigzag, fixed widths big-endian, types as in blocks. Each part tells where it ends, so no
-// two events have the same bytes.
+// Numbers are varints, zz zigzag, fixed widths big-endian, types as in blocks. Each part determines
+// its own end, so no two events have the same bytes.
 //
 //     digest      the first 16 bytes of the SHA-256 of that; as a number, big-endian
 
-/// What an event's content hashes to: 16 bytes.
+/// The hash of an event's content: 16 bytes.
 package struct EventDigest: Hashable, Comparable, Sendable, CustomStringConvertible {
   package let hash: StreamHash
 
@@ -41,7 +41,7 @@ package struct EventDigest: Hashable, Comparable, Sendable, CustomStringConverti
   package var description: String { hash.description }
 }
 
-/// Takes the digests of many events with one buffer.
+/// Computes the digests of many events with one buffer.
 package struct EventDigester {
   private var buffer: [UInt8] = []
 
@@ -51,7 +51,7 @@ package struct EventDigester {
     let bound = event.canonicalBound
     if buffer.count < bound { buffer = [UInt8](repeating: 0, count: bound * 2) }
     let hash = buffer.withUnsafeMutableBytes { bytes in
-      var writer = CanonicalWriter(bytes)
+      var writer = ByteWriter(bytes)
       writer.write(event)
       return writer.digest
     }
@@ -62,38 +62,38 @@ package struct EventDigester {
 @available(*, unavailable)
 extension BlockDigester: Sendable {}
 
-/// Takes the digests of the events of blocks where they lie, without making any `Event`.
+/// Computes the digests of the events of blocks in place, without constructing any `Event`.
 ///
-/// What the events of a run or of a shape have in common is written once for each block.
+/// The common parts of the events of a run or a shape are written once for each block.
 package struct BlockDigester {
-  /// Without anything that has to be counted: it is asked at each event.
+  /// Without reference counts, because it is read at each event.
   private struct Shape {
-    /// Of the operation and the relationship, in `common`.
+    /// Bytes of the operation and the relationship, in `common`.
     var head: Range<Int>
-    /// In `fields`.
+    /// Its fields, in `fields`.
     var fields: Range<Int>
-    /// At least as many bytes as an event of the shape has besides its run, key, context, cause and texts.
+    /// Upper bound of the bytes besides run, key, context, cause and texts.
     var bound: Int
   }
 
   private struct Field {
-    /// Of its name and type, in `common`.
+    /// Bytes of its name and type, in `common`.
     var name: Range<Int>
     var tag: ValueTag
   }
 
-  /// Written at each event; no Sendable for its sake.
+  /// Written at each event, so this type is not Sendable.
   private var buffer = FixedTable<UInt8>(repeating: 0, count: 1024)
   private var common: [UInt8] = []
-  /// Of the version of the form, the partition and the model, in `common`.
+  /// Bytes of the form's version, the partition and the model, in `common`.
   private var runs: [Range<Int>] = []
   private var shapes: [Shape] = []
-  /// Of all shapes.
+  /// The fields of all shapes.
   private var fields: [Field] = []
 
   package init() {}
 
-  /// Forgets the block before. To be called before the first event of each.
+  /// Discards the previous block. Call it before the first event of each.
   package mutating func begin(_ cursor: BlockCursor) {
     common.removeAll(keepingCapacity: true)
     fields.removeAll(keepingCapacity: true)
@@ -101,7 +101,7 @@ package struct BlockDigester {
     shapes = Array(repeating: Shape(head: 0..<0, fields: 0..<0, bound: 0), count: cursor.shapeCount)
   }
 
-  /// Of the event at which the cursor stands.
+  /// The digest of the cursor's event.
   package mutating func digest(of cursor: BlockCursor) -> StreamHash {
     if runs[cursor.run].isEmpty { noteRun(cursor) }
     if shapes[cursor.shape].head.isEmpty { noteShape(cursor) }
@@ -109,7 +109,7 @@ package struct BlockDigester {
     let shape = shapes[cursor.shape]
     let bound = bound(of: cursor, run, shape)
     if buffer.count < bound { buffer = FixedTable(repeating: 0, count: bound * 2) }
-    var writer = CanonicalWriter(UnsafeMutableRawBufferPointer(buffer.elements))
+    var writer = ByteWriter(UnsafeMutableRawBufferPointer(buffer.elements))
     common.withUnsafeBytes { common in
       writer.copy(UnsafeRawBufferPointer(rebasing: common[run]))
       writer.counted(cursor.keyBytes)
@@ -129,7 +129,7 @@ package struct BlockDigester {
     return writer.digest
   }
 
-  /// Traps if what is written once is not there. For tests, behind `begin`.
+  /// Traps if a common part is missing. For tests, after `begin`.
   package func checkInvariants() {
     precondition(runs.allSatisfy { $0.upperBound <= common.count }, "what events of a run share is written")
     for shape in shapes {
@@ -149,10 +149,10 @@ package struct BlockDigester {
     return bound
   }
 
-  private mutating func note(_ size: Int, _ write: (inout CanonicalWriter) -> Void) -> Range<Int> {
+  private mutating func note(_ size: Int, _ write: (inout ByteWriter) -> Void) -> Range<Int> {
     let start = common.count
     common += [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
-      var writer = CanonicalWriter(UnsafeMutableRawBufferPointer(buffer))
+      var writer = ByteWriter(UnsafeMutableRawBufferPointer(buffer))
       write(&writer)
       count = writer.count
     }
@@ -180,22 +180,22 @@ package struct BlockDigester {
 }
 
 extension Event {
-  /// Allocates; for many events keep an `EventDigester`.
+  /// Allocates. For many events, use an `EventDigester`.
   package var digest: EventDigest {
     var digester = EventDigester()
     return digester.digest(of: self)
   }
 
-  /// The bytes of the table above.
+  /// The canonical form, as described above.
   package var canonicalBytes: [UInt8] {
     [UInt8](unsafeUninitializedCapacity: canonicalBound) { buffer, count in
-      var writer = CanonicalWriter(UnsafeMutableRawBufferPointer(buffer))
+      var writer = ByteWriter(UnsafeMutableRawBufferPointer(buffer))
       writer.write(self)
       count = writer.count
     }
   }
 
-  /// At least as many bytes as the canonical form has: every varint at its longest.
+  /// Upper bound of the canonical form's bytes: every varint at its longest.
   fileprivate var canonicalBound: Int {
     let dot = 18
     var bound = 4 + 9 * 10 + dot + 16 + context.entries.count * dot
@@ -212,15 +212,9 @@ extension Event {
   }
 }
 
-/// Writes into memory that is large enough for the event (`canonicalBound`): appending to an array asks at each
-/// byte whether there is room, which costs more than the digest.
-private struct CanonicalWriter {
-  private let target: UnsafeMutableRawBufferPointer
-  private(set) var count = 0
-
-  init(_ target: UnsafeMutableRawBufferPointer) { self.target = target }
-
-  mutating func write(_ event: Event) {
+/// The canonical form of an event, in memory that is large enough for it (`canonicalBound`).
+extension ByteWriter {
+  fileprivate mutating func write(_ event: Event) {
     writeHead(event.partition, event.model)
     counted(event.key.bytes)
     write(event.operation, event.relationship)
@@ -239,20 +233,20 @@ private struct CanonicalWriter {
     }
   }
 
-  mutating func writeHead(_ partition: Partition, _ model: String) {
+  fileprivate mutating func writeHead(_ partition: Partition, _ model: String) {
     byte(1)
     counted(partition.bytes)
     counted(model)
   }
 
-  mutating func write(_ operation: Operation, _ relationship: String?) {
+  fileprivate mutating func write(_ operation: Operation, _ relationship: String?) {
     byte(operation.rawValue)
     byte(relationship == nil ? 0 : 1)
     if let relationship { counted(relationship) }
   }
 
-  /// From the dot to the number of assignments.
-  mutating func writeMiddle(_ cursor: BlockCursor) {
+  /// From the event id to the number of assignments.
+  fileprivate mutating func writeMiddle(_ cursor: BlockCursor) {
     dot(cursor.dot.origin, cursor.dot.sequence)
     varint(cursor.version.rawValue)
     fixed(cursor.timestamp.rawValue)
@@ -275,15 +269,15 @@ private struct CanonicalWriter {
     dot(cause.dot.origin, cause.dot.sequence)
   }
 
-  mutating func write(field: String, _ tag: ValueTag) {
+  fileprivate mutating func write(field: String, _ tag: ValueTag) {
     counted(field)
     byte(tag.rawValue)
   }
 
-  /// Of what was written.
-  var digest: StreamHash {
+  /// The digest of the written bytes.
+  fileprivate var digest: StreamHash {
     var hasher = SHA256()
-    hasher.update(bufferPointer: UnsafeRawBufferPointer(rebasing: target[..<count]))
+    hasher.update(bufferPointer: written)
     return hasher.finalize().withUnsafeBytes { bytes in
       StreamHash(
         high: UInt64(bigEndian: bytes.loadUnaligned(as: UInt64.self)),
@@ -301,50 +295,8 @@ private struct CanonicalWriter {
     }
   }
 
-  mutating func byte(_ byte: UInt8) {
-    target[count] = byte
-    count += 1
-  }
-
-  mutating func varint(_ number: UInt64) {
-    var rest = number
-    while rest >= 0x80 {
-      byte(UInt8(truncatingIfNeeded: rest) | 0x80)
-      rest >>= 7
-    }
-    byte(UInt8(truncatingIfNeeded: rest))
-  }
-
-  mutating func fixed(_ number: UInt64) {
-    target.storeBytes(of: number.bigEndian, toByteOffset: count, as: UInt64.self)
-    count += 8
-  }
-
   private mutating func dot(_ origin: Origin, _ sequence: Sequence) {
     fixed(origin.rawValue)
     varint(sequence.rawValue)
-  }
-
-  private mutating func counted(_ bytes: [UInt8]) {
-    varint(UInt64(bytes.count))
-    bytes.withUnsafeBytes { copy($0) }
-  }
-
-  mutating func counted(_ bytes: UnsafeRawBufferPointer) {
-    varint(UInt64(bytes.count))
-    copy(bytes)
-  }
-
-  private mutating func counted(_ text: String) {
-    var text = text
-    text.withUTF8 { utf8 in
-      varint(UInt64(utf8.count))
-      copy(UnsafeRawBufferPointer(utf8))
-    }
-  }
-
-  mutating func copy(_ bytes: UnsafeRawBufferPointer) {
-    UnsafeMutableRawBufferPointer(rebasing: target[count..<count + bytes.count]).copyMemory(from: bytes)
-    count += bytes.count
   }
 }

@@ -1,12 +1,12 @@
-/// Numbers at a fixed address: the columns of a block, once they are unpacked.
+/// Numbers at a fixed address: the unpacked columns of a block.
 ///
-/// An array would do, were it not asked millions of times a second: each change of one that is a part of something
-/// else looks whether it is shared, and each look at one in a class counts a reference. Written only by whoever has made
-/// it, and as long as nobody else has it: that is why it may be shared between threads without a lock, which the compiler
-/// cannot see. Whoever goes on writing to one is no Sendable, as a copy of him would write to the same. The elements are
-/// plain values, of which nothing has to be released.
+/// An array is too slow for millions of accesses a second: a change checks for shared storage, and
+/// a read through a class counts a reference. Only the creator writes to a table, before it shares
+/// it. Threads can therefore share it without a lock, which the compiler cannot verify. A type that
+/// continues to write is not Sendable, because its copies would write to the same memory. The
+/// elements are plain values that need no release.
 final class FixedTable<Element: Sendable>: @unchecked Sendable {
-  /// For whoever fills the table, and for loops over all of it. The table must be held by a variable meanwhile.
+  /// For filling the table and for loops over it. A variable must hold the table during the access.
   let elements: UnsafeMutableBufferPointer<Element>
 
   init(repeating element: Element, count: Int) {

@@ -1,5 +1,5 @@
-/// Lowercase hexadecimal text and UUIDs, packed two digits in a byte. Arithmetic instead of tables: a global
-/// table costs a check at each digit.
+/// Lowercase hexadecimal text and UUIDs, two digits in a byte. Arithmetic instead of tables: access
+/// to a global table costs a check at each digit.
 enum HexDigits {
   /// The digit of a number below 16.
   @inline(__always)
@@ -7,7 +7,7 @@ enum HexDigits {
     number &+ (number < 10 ? UInt8(ascii: "0") : UInt8(ascii: "a") - 10)
   }
 
-  /// The number that a digit stands for; 16 or more for what is no lowercase digit.
+  /// The number of a digit; 16 or more if it is no lowercase digit.
   static func value(lower digit: UInt8) -> UInt8 {
     let number = digit &- UInt8(ascii: "0")
     if number < 10 { return number }
@@ -23,7 +23,7 @@ enum HexDigits {
     }
   }
 
-  /// The lowercase digits of four bytes, eight at once: as they stand in memory, the first one lowest.
+  /// The lowercase digits of four bytes, eight at once, in memory order, the first one lowest.
   @inline(__always)
   private static func digits(_ packed: UInt32) -> UInt64 {
     var spread = UInt64(packed)
@@ -78,7 +78,7 @@ enum HexDigits {
     (target[8], target[13], target[18], target[23]) = (hyphen, hyphen, hyphen, hyphen)
   }
 
-  /// Where the hyphens of a UUID stand.
+  /// The places of the hyphens of a UUID.
   static func isHyphen(_ index: Int) -> Bool { index == 8 || index == 13 || index == 18 || index == 23 }
 }
 
@@ -133,7 +133,7 @@ extension [UInt8] {
     }
   }
 
-  /// Appends the numbers of an even count of lowercase digits, two in a byte.
+  /// Appends an even number of lowercase digits, two in a byte.
   mutating func appendPacked(hex digits: UnsafeRawBufferPointer) {
     append(count: digits.count / 2) { target in
       for index in 0..<target.count {
@@ -156,7 +156,7 @@ extension [UInt8] {
     }
   }
 
-  /// Appends `count` bytes that `fill` writes in place: many times cheaper than one by one.
+  /// Appends `count` bytes that `fill` writes in place, which is many times faster than one by one.
   private mutating func append(count added: Int, _ fill: (UnsafeMutableRawBufferPointer) -> Void) {
     let start = count
     append(contentsOf: repeatElement(0, count: added))

@@ -1,10 +1,10 @@
-/// Numbers distinct things in the order in which they come.
+/// Numbers distinct elements in the order of their first use.
 ///
-/// A few are compared one by one, from the last that was asked for on: events name things in patterns, and to hash one takes
-/// longer than to compare ten.
+/// A few elements are compared one by one, from the last result on: names come in patterns, and
+/// hashing one takes longer than comparing ten.
 struct Numbering<Element: Hashable> {
   private(set) var elements: [Element] = []
-  /// Those of all elements, if they are more than a few.
+  /// Indexes of all elements, if there are more than a few.
   private var indexes: [Element: Int] = [:]
   private var last = 0
 
@@ -35,7 +35,7 @@ struct Numbering<Element: Hashable> {
     return nil
   }
 
-  /// Gives the next number to what has none.
+  /// Gives the next number to a new element.
   mutating func append(_ element: Element) {
     last = elements.count
     elements.append(element)
@@ -46,7 +46,7 @@ struct Numbering<Element: Hashable> {
     }
   }
 
-  /// Traps if one thing has two numbers, or one is not found.
+  /// Traps if one element has two numbers, or is not found.
   func checkInvariants() {
     precondition(Set(elements).count == elements.count, "each has one number")
     precondition(

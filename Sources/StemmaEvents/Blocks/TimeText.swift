@@ -1,4 +1,4 @@
-/// Texts that stand for a time and can be printed from a number again, exactly as they were.
+/// Texts of a time that can be restored exactly from a number.
 enum TimeText: UInt8, CaseIterable {
   /// `2025-11-08T00:00:00Z`, as seconds since 1970.
   case seconds = 4
@@ -24,11 +24,11 @@ enum TimeText: UInt8, CaseIterable {
 
   struct Reading: Equatable {
     var number: Int64
-    /// Minutes east of Greenwich; 0 but for `offset`.
+    /// Minutes east of Greenwich; 0 except for `offset`.
     var minutes: Int64 = 0
   }
 
-  /// Nil unless `write` gives exactly this text again.
+  /// nil unless `write` restores exactly this text.
   func read(_ text: UnsafeRawBufferPointer) -> Reading? {
     guard text.count == count, let day = Self.day(text) else { return nil }
     if self == .days { return Reading(number: day) }
@@ -56,7 +56,7 @@ enum TimeText: UInt8, CaseIterable {
     }
   }
 
-  /// Writes the text, `count` bytes. False, and nothing written, for numbers that no text of this form stands for.
+  /// Writes the text, `count` bytes. False, and nothing written, if the number has none.
   func write(_ reading: Reading, to target: UnsafeMutablePointer<UInt8>) -> Bool {
     if self == .days {
       guard Self.fourDigitYears.contains(reading.number) else { return false }

@@ -13,9 +13,9 @@ extension UnsafeRawBufferPointer {
     return true
   }
 
-  /// Whether the bytes are UTF-8 as the Unicode standard's table 3-7 has it: no overlong forms, no
-  /// surrogates, nothing above U+10FFFF. Written out because the standard library's validation makes a
-  /// String, which costs an allocation for each text of a block.
+  /// Whether the bytes are UTF-8 by table 3-7 of the Unicode standard: no overlong forms, no
+  /// surrogates, nothing above U+10FFFF. The standard library's validation makes a String, which
+  /// costs an allocation for each text of a block.
   package var isUTF8: Bool {
     if isASCII { return true }
     var index = 0

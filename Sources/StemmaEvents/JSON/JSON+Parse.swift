@@ -1,5 +1,5 @@
 extension JSON {
-  /// Deepest nesting of arrays and objects that is read.
+  /// Maximum nesting of arrays and objects.
   package static let depthLimit = 128
 
   package static func parse(_ bytes: [UInt8]) throws(JSONError) -> JSON {
@@ -11,15 +11,15 @@ extension JSON {
 
   package static func parse(_ text: String) throws(JSONError) -> JSON { try parse(Array(text.utf8)) }
 
-  /// Reads one value that fills the whole buffer but for white space. The result does not refer to it.
+  /// Reads one value that fills the buffer, except for white space. Keeps no reference to it.
   package static func parse(_ bytes: UnsafeRawBufferPointer) throws(JSONError) -> JSON {
     var parser = JSONParser(bytes: bytes)
     return try parser.document()
   }
 }
 
-/// Recursive descent over bytes. A raw buffer, because mutations are read where they lie in an import's buffer:
-/// every access goes through `peek`, or lies between two indices that have been passed.
+/// Recursive descent over bytes. A raw buffer, because mutations are read in place in an import's
+/// buffer. Every access uses `peek`, or is between two indices that were passed.
 private struct JSONParser {
   let bytes: UnsafeRawBufferPointer
   var index = 0
@@ -37,9 +37,9 @@ private struct JSONParser {
     return value
   }
 
-  /// Between values. Traps if it has left the bytes, or is still in an array or an object.
+  /// Traps outside of the bytes, or inside of an array or an object. Called between values.
   private func checkInvariants() {
-    precondition((0...bytes.count).contains(index), "a reader stands in what it reads")
+    precondition((0...bytes.count).contains(index), "the index is within the bytes")
     precondition(depth == 0, "what was opened is closed")
   }
 
@@ -127,7 +127,7 @@ private struct JSONParser {
     try open()
     var members: [(name: String, value: JSON)] = []
     members.reserveCapacity(8)
-    // Beyond a few members names are looked up by hash, so that a hostile object costs no quadratic time.
+    // From 16 members on, names are hashed, so that a hostile object costs no quadratic time.
     var names: Set<[UInt8]> = []
     if peek == UInt8(ascii: "}") {
       close()
@@ -209,12 +209,14 @@ private struct JSONParser {
 
   // MARK: Strings
 
-  /// Most strings have no escape: they are validated and copied in one piece.
+  /// Most strings have no escape: they are validated and copied at once.
   private mutating func string() throws(JSONError) -> String {
     index += 1
     let start = index
     var isASCII = true
-    while index < bytes.count {
+    while true {
+      skipPlain()
+      guard index < bytes.count else { break }
       let byte = bytes[index]
       switch byte {
       case UInt8(ascii: "\""):
@@ -231,6 +233,26 @@ private struct JSONParser {
     throw failure("")
   }
 
+  /// Skips ASCII without a special character, eight bytes at once.
+  private mutating func skipPlain() {
+    let ones: UInt64 = 0x0101_0101_0101_0101
+    while index + 8 <= bytes.count {
+      let word = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self))
+      let quote: UInt64 = word ^ (ones * 0x22)
+      let backslash: UInt64 = word ^ (ones * 0x5C)
+      // The lowest byte with its high bit set here is a quote, a backslash, a control or no ASCII
+      // (https://graphics.stanford.edu/~seander/bithacks.html#ZeroInWord).
+      let texts: UInt64 = ((quote &- ones) & ~quote) | ((backslash &- ones) & ~backslash)
+      let others: UInt64 = ((word &- (ones * 0x20)) & ~word) | word
+      let found: UInt64 = (texts | others) & (ones << 7)
+      if found != 0 {
+        index += found.trailingZeroBitCount / 8
+        return
+      }
+      index += 8
+    }
+  }
+
   private func text(_ range: Range<Int>, isASCII: Bool) throws(JSONError) -> String {
     let slice = UnsafeRawBufferPointer(rebasing: bytes[range])
     if isASCII { return String(decoding: slice, as: UTF8.self) }
@@ -240,7 +262,7 @@ private struct JSONParser {
     return text
   }
 
-  /// The offset of the first byte that is not UTF-8; only on the way to an error.
+  /// The offset of the first byte that is not UTF-8, for an error.
   private static func firstInvalid(_ slice: UnsafeRawBufferPointer) -> Int {
     var iterator = slice.makeIterator()
     var decoder = UTF8.ForwardParser()

@@ -1,6 +1,5 @@
 extension JSON {
-  /// Appends the value without any white space, members in their order. `/` and everything above U+001F but
-  /// `"` and `\` stand as they are.
+  /// Appends the value without white space, in its order. Escapes only `"`, `\` and C0 controls.
   package func append(to bytes: inout [UInt8]) {
     switch self {
     case .null: bytes.append(contentsOf: "null".utf8)
@@ -27,8 +26,8 @@ extension JSON {
     }
   }
 
-  /// The text with all objects' members in the order of their names' bytes: one text for one value. Numbers
-  /// keep their spelling, since `1.0` and `1` may differ for whoever wrote them.
+  /// The text with the members of all objects sorted by the bytes of their names: one text for one
+  /// value. Numbers keep their spelling, because `1.0` and `1` can differ for their writer.
   package var canonicalText: String { canonical.text }
 
   package var text: String {

@@ -1,13 +1,13 @@
-/// A JSON value (RFC 8259), as mutations, keys and commands carry it.
+/// A JSON value (RFC 8259) of mutations, keys and commands.
 ///
-/// Reading is strict: UTF-8 without a byte order mark, no repeated names, no half surrogates, nothing behind the
-/// value, nesting and size bounded. Whole numbers of 64 bits are numbers; all others keep their text, so
-/// that no digit is lost before the field's type says what becomes of it.
+/// The parser is strict: UTF-8 without a byte order mark, no repeated names, no half surrogates, no
+/// trailing text, bounded nesting. Whole numbers of 64 bits are numbers. All others keep their
+/// text, so no digit is lost before the field's type decides about it.
 package enum JSON: Sendable {
   case null
   case bool(Bool)
   case int(Int64)
-  /// Has a fraction or an exponent, or does not fit 64 bits: the text as it stood.
+  /// A number with a fraction or an exponent, beyond 64 bits, or -0: the original text.
   case number(String)
   case string(String)
   case array([JSON])
@@ -33,17 +33,17 @@ extension JSON: Equatable {
 
   package var isNull: Bool { if case .null = self { true } else { false } }
 
-  /// A member of an object, by the bytes of its name; nil for absent ones and for everything but objects.
+  /// A member of an object, by the bytes of its name; nil if absent, or if this is no object.
   package subscript(name: String) -> JSON? {
     guard case .object(let members) = self else { return nil }
     return members.first { $0.name.hasSameBytes(as: name) }?.value
   }
 }
 
-/// Why bytes are not JSON.
+/// The reason why bytes are not JSON.
 package struct JSONError: Error, Equatable, Sendable {
   package enum Problem: Equatable, Sendable {
-    /// Where a value, or the named token, should stand.
+    /// A value, or the named token, is missing.
     case expected(String)
     /// The text ends inside of a value.
     case cutShort
@@ -51,10 +51,10 @@ package struct JSONError: Error, Equatable, Sendable {
     case number
     /// An unknown escape, or half of a surrogate pair.
     case escape
-    /// A control character stands unescaped in a string.
+    /// A string has an unescaped control character.
     case controlCharacter
     case notUTF8
-    /// A byte order mark stands in front.
+    /// The text begins with a byte order mark.
     case byteOrderMark
     /// An object has a name twice.
     case repeatedName(String)
@@ -63,7 +63,7 @@ package struct JSONError: Error, Equatable, Sendable {
   }
 
   package var problem: Problem
-  /// Of the byte at which reading failed, counted from 0.
+  /// The offset of the byte at which reading failed.
   package var offset: Int
 
   package init(_ problem: Problem, at offset: Int) {

@@ -1,8 +1,8 @@
 import StemmaSchema
 
-/// A key as a person types it behind the model's name: the bare value of a one-part key, else `part=value …`. Words
-/// that a shell would take apart are quoted, so that what an error names can be pasted into the next command; control
-/// characters stand there as `$'…'` has them.
+/// A key as a person types it after the model's name: the bare value of a one-part key, else
+/// `part=value …`. Words with special characters of a shell are quoted, so that the key of an error
+/// can be pasted into the next command. Control characters use the syntax `$'…'`.
 package enum KeyWords {
   package static func text(_ key: Key, of model: Model) -> String {
     let parts = key.parts

@@ -1,10 +1,10 @@
-/// How characters are spelled that a terminal would obey, or that would end a line.
+/// The spelling of characters that a terminal would obey or that end a line.
 package enum ControlSpelling {
   /// `\n`, `\t`, `\r`, else `\u{1b}`.
   case plain
   /// As above, but ends of lines stay: for text that has several lines by itself.
   case lines
-  /// `\u009b`: of a JSON text, whose strings spell all below U+0020 already, the rest.
+  /// `\u009b`: for JSON text, whose strings already escape all characters below U+0020.
   case json
   /// `\n`, `\t`, `\r`, else the bytes as `\033`: what shells read in `$'…'` (POSIX.1-2024, 2.2.4).
   case shell
@@ -12,8 +12,7 @@ package enum ControlSpelling {
   fileprivate func spells(_ scalar: Unicode.Scalar) -> Bool {
     if case .lines = self, scalar == "\n" { return false }
     return switch scalar.value {
-    // C0, DEL and C1; ends of lines and paragraphs, and what turns the direction of text (Unicode's standard
-    // annex 9, 2.1, 2.2 and 2.4).
+    // C0, DEL and C1; ends of lines and paragraphs; direction of text (Unicode annex 9, 2.1 … 2.4).
     case 0x00...0x1F, 0x7F...0x9F, 0x2028...0x202E, 0x2066...0x2069: true
     default: false
     }
@@ -36,9 +35,8 @@ package enum ControlSpelling {
   }
 }
 
-/// Text that anybody may have written, for people: control characters, which a terminal would obey, are spelled out,
-/// and so are characters that turn the direction of text. Plain text is given back as it is; that takes one look at
-/// each byte.
+/// Untrusted text for display. Spells out control characters, which a terminal would obey, and
+/// characters that change the direction of text. Returns plain text unchanged.
 package func printable(_ text: String, as spelling: ControlSpelling = .plain) -> String {
   guard hasOtherThanASCII(text), text.unicodeScalars.contains(where: spelling.spells) else { return text }
   var spelled = ""
@@ -52,7 +50,7 @@ package func printable(_ text: String, as spelling: ControlSpelling = .plain) ->
   return spelled
 }
 
-/// Whether a byte is none of the printable ones of ASCII. Without branches, so that many bytes are looked at together.
+/// Whether any byte is not printable ASCII. Without branches, so that the compiler vectorizes it.
 private func hasOtherThanASCII(_ text: String) -> Bool {
   var text = text
   return text.withUTF8 { bytes in

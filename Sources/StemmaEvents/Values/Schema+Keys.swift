@@ -3,9 +3,8 @@ import StemmaSchema
 extension Schema {
   /// Reads a key: the bare value of a one-part key, or an object with exactly the key's parts.
   ///
-  /// Parts are brought to the form in which keys compare: AWSDateTime in UTC, UUIDs in lower case.
-  /// `mint` gives the auto-populated part where it is absent (`json` itself may be, then); without it every part
-  /// must be there.
+  /// Normalizes parts for comparison: AWSDateTime in UTC, UUIDs in lower case. `mint` gives the
+  /// auto-populated part if it, or all of `json`, is absent. Otherwise all parts are required.
   package func key(
     _ json: JSON?, of model: Model, mint: (() -> Value)? = nil
   ) throws(ValueError) -> Key {
@@ -40,7 +39,7 @@ extension Schema {
       throw ValueError(
         model: model.name, field: nil, value: json ?? .null, rule: "a key has at most \(Limits.key) bytes")
     }
-    // Names are seldom near the limit, and a bound is cheap: a byte of a value becomes three at most.
+    // Names are seldom near the limit, and a bound is cheap: escapes at most triple a value.
     let names = model.keyFields.prefix(model.partitionDepth).reduce(0) {
       $0 + model.fields[$1].storedName.utf8.count + 8
     }
@@ -54,7 +53,7 @@ extension Schema {
     return key
   }
 
-  /// Reads a key as a person types it in one word: the bare value of a one-part key, or a JSON object.
+  /// Reads a key from one word: the bare value of a one-part key, or a JSON object.
   package func key(text: String, of model: Model) throws(ValueError) -> Key {
     if text.utf8.first == UInt8(ascii: "{") {
       do { return try key(JSON.parse(text), of: model) } catch let error as ValueError { throw error } catch {
@@ -80,7 +79,7 @@ extension Schema {
     return try key(.object(members), of: model, mint: mint)
   }
 
-  /// A key as the object that `key` reads. Parts beyond those of the model are left out.
+  /// A key as the object that `key` reads. Omits parts beyond those of the model.
   package func json(of key: Key, model: Model) -> JSON {
     .object(zip(model.keyFields, key.parts).map { (model.fields[$0].name, $1.value.json) })
   }

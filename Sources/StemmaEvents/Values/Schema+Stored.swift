@@ -1,8 +1,8 @@
 import StemmaSchema
 
 extension Schema {
-  /// Whether a value that is stored could have been written to this field. Null fits: whether a field may lack a value is
-  /// another question. Members of embedded values that the schema does not know fit, too; they are hidden.
+  /// Whether a stored value could have been written to this field. Null fits: other code checks
+  /// required fields. Unknown members of embedded values fit too; they are hidden.
   package func fits(_ value: Value, _ field: Field, of model: Model) -> Bool {
     if value.isNull { return true }
     guard field.type.isList || field.type.base.isEmbedded else {
@@ -12,7 +12,7 @@ extension Schema {
     return fits(value.json, field.type, ValueReader(schema: self, model: model.name, field: field.name))
   }
 
-  /// Whether a key that is stored is one of this model.
+  /// Whether a stored key is of this model.
   package func fits(_ key: Key, of model: Model) -> Bool {
     // Parts beyond those of the model are left out of the JSON.
     do { return try self.key(json(of: key, model: model), of: model) == key } catch { return false }

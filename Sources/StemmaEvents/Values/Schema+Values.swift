@@ -1,17 +1,17 @@
 import StemmaSchema
 
 extension Schema {
-  /// Reads a field's value as it is written: checks it, and gives it its one stored form.
+  /// Reads and checks a field's value, and normalizes it to its stored form.
   ///
-  /// - `ID`: a UUID becomes lower case; a whole number is taken as its digits.
+  /// - `ID`: a UUID becomes lower case; a whole number becomes its digits.
   /// - `Int`, `AWSTimestamp`: a number or its digits in a string.
   /// - `Float`: never NaN or infinite; -0 becomes 0.
   /// - `AWSDateTime`: keeps its text, but in fields that hold key parts it becomes UTC.
-  /// - `AWSJSON`: a string with JSON text, or any other JSON value but null; stored as canonical text.
-  /// - enums: one of the cases. (Unknown cases in received events are kept; they are not written here.)
+  /// - `AWSJSON`: a string with JSON text, or any other JSON value except null; stored canonically.
+  /// - enums: one of the cases. (Unknown cases of received events are kept, but not written here.)
   /// - lists, embedded types: canonical JSON text; null members of embedded values are left out.
   ///
-  /// Throws for null in a required field; where a default should step in, look at `defaultValue` first.
+  /// Throws for null in a required field. Callers apply `defaultValue` first.
   package func value(_ json: JSON, for field: Field, of model: String) throws(ValueError) -> Value {
     if case .null = json {
       guard !field.isRequired else {
@@ -35,13 +35,13 @@ extension Schema {
     return .json(text)
   }
 
-  /// Reads what a person types behind `field=`: text, digits, true or false; JSON for lists and embedded
-  /// types, and the JSON text itself for AWSJSON.
+  /// Reads the text that a person types after `field=`: text, digits, true or false. Lists and
+  /// embedded types are JSON, and AWSJSON is the JSON text itself.
   package func value(text: String, for field: Field, of model: String) throws(ValueError) -> Value {
     try value(try json(text: text, for: field, of: model), for: field, of: model)
   }
 
-  /// What a person types behind `field=` as JSON; whether it is a value of the field is left to `value`.
+  /// The text after `field=` as JSON. `value` decides whether it is a value of the field.
   package func json(text: String, for field: Field, of model: String) throws(ValueError) -> JSON {
     let isStructured = field.type.isList || field.type.base.isEmbedded
     let isRead: Bool
@@ -65,7 +65,7 @@ extension Schema {
 }
 
 extension Model {
-  /// The value of `@default` as it is stored; nil if the field has none.
+  /// The value of `@default` in its stored form; nil if the field has none.
   package func defaultValue(of field: Field) -> Value? {
     guard let text = field.defaultValue, !field.type.isList else { return nil }
     let json: JSON

@@ -1,8 +1,8 @@
 /// Mints UUIDs of version 7 (RFC 9562, section 5.7) as lower-case text.
 ///
-/// 48 bits of milliseconds stand in front, so ids rise with time and new rows are inserted at the end of a
-/// table's tree instead of all over it. Within one millisecond, or when the clock steps back, the random bits
-/// are raised by a random step (the RFC's method 2), so one minter's ids always rise.
+/// 48 bits of milliseconds come first, so ids rise with time, and new rows go to the end of a
+/// table's B-tree. Within one millisecond, or when the clock steps back, a random step raises the
+/// random bits (the RFC's method 2). So the ids of one minter always rise.
 package struct UUIDv7: Sendable {
   private var milliseconds: UInt64 = 0
   /// The 12 bits of `rand_a`, then the 62 bits of `rand_b`.
@@ -11,7 +11,7 @@ package struct UUIDv7: Sendable {
 
   package init() {}
 
-  /// Traps if a part has more bits than an id has for it. In debug builds behind each id.
+  /// Traps if a part has too many bits. In debug builds after each id.
   package func checkInvariants() {
     precondition(milliseconds >> 48 == 0 && high >> 12 == 0 && low >> 62 == 0, "each part has its bits")
   }

@@ -4,9 +4,9 @@ extension Value {
 
   /// Appends the value as JSON.
   ///
-  /// ⚑ A whole number beyond ±(2^53-1) is written as a string, because readers such as jq hold numbers as doubles
-  /// and would round it without a word; both forms are read. A `.json` text that came from elsewhere and
-  /// is not JSON becomes a string, so that the output is JSON whatever a log holds.
+  /// ⚑ A whole number beyond ±(2^53-1) is written as a string, because readers such as jq would
+  /// silently round it to a double. Both forms are read. A `.json` text from elsewhere that is not
+  /// JSON becomes a string, so the output is always JSON.
   package func appendJSON(to bytes: inout [UInt8]) {
     switch self {
     case .null: bytes.append(contentsOf: "null".utf8)

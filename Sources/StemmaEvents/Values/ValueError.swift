@@ -1,14 +1,14 @@
-/// A value, or a key, that the schema does not allow. The caller renders it.
+/// A value, or a key, that violates the schema. The caller renders it.
 package struct ValueError: Error, Equatable, Sendable {
   package var model: String
   /// The record's key in words (`KeyWords`), where it is known.
   package var key: String?
-  /// A field's name; inside of embedded types and lists with the way to it (`address.street`, `tags[2]`).
-  /// Nil if the key as a whole is meant.
+  /// The field's name, with the path inside embedded types and lists (`address.street`, `tags[2]`).
+  /// nil if the error is about the whole key.
   package var field: String?
   /// The offending value as JSON text, cut after `longestValue` bytes.
   package var value: String
-  /// What a valid value is like.
+  /// The rule for valid values.
   package var rule: String
 
   package static let longestValue = 200
@@ -24,7 +24,7 @@ package struct ValueError: Error, Equatable, Sendable {
     self.rule = rule
   }
 
-  /// An error that was told in its parts.
+  /// An error from its parts.
   package init(model: String, key: String?, field: String?, valueText: String, rule: String) {
     (self.model, self.key, self.field, value, self.rule) = (model, key, field, valueText, rule)
   }

@@ -1,6 +1,6 @@
 import StemmaSchema
 
-/// Checks the parts of one field's value; knows what an error has to name.
+/// Checks the parts of one field's value. Errors name the model and the field.
 struct ValueReader {
   let schema: Schema
   let model: String
@@ -30,7 +30,7 @@ struct ValueReader {
     case .int, .awsTimestamp:
       switch json {
       case .int(let number): return .int(number)
-      // Only -0 and numbers of other readers' making arrive so.
+      // The JSON parser keeps -0 as text.
       case .number("-0"): return .int(0)
       case .string(let text):
         if let number = Int64(text), String(number) == text { return .int(number) }
@@ -73,7 +73,7 @@ struct ValueReader {
     }
   }
 
-  /// An AWSDateTime as it stands in keys.
+  /// An AWSDateTime in its form in keys.
   func inUTC(_ value: Value) throws(ValueError) -> Value {
     guard case .string(let text) = value else { return value }
     guard let utc = DateText(dateTime: text)?.utcText else {
@@ -92,10 +92,10 @@ struct ValueReader {
 
   // MARK: Lists and embedded types
 
-  /// How deep embedded values may be nested; below the reader's own limit, so that what was written is read.
+  /// Maximum nesting of embedded values, below the parser's limit, so that all can be read.
   static let depthLimit = JSON.depthLimit / 2
 
-  /// The value as it is stored inside of JSON text: whole numbers beyond ±(2^53-1) as strings.
+  /// The value in its form in stored JSON text: whole numbers beyond ±(2^53-1) as strings.
   func structured(_ json: JSON, _ type: FieldType, path: String, depth: Int) throws(ValueError) -> JSON {
     guard type.isList else { return try single(json, type.base, path: path, depth: depth) }
     guard case .array(let elements) = json else {

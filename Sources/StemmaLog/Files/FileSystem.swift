@@ -6,18 +6,17 @@ package enum FileAccess: Sendable {
   case write
   /// A file that must not exist yet.
   case create
-  /// A file that is made when it does not exist.
+  /// A file that is created if it does not exist.
   case openOrCreate
 }
 
-/// What tells a file from its copy. Never the device number: it changes on reboot, NFS and overlays.
+/// Distinguishes a file from its copy. Device numbers are left out: they change on NFS or reboot.
 package struct FileIdentity: Hashable, Sendable {
   package var inode: UInt64
   /// 0 where the file system keeps no time of birth.
   package var birthSeconds: Int64
   package var birthNanoseconds: UInt32
 
-  /// Of no file.
   package static let none = FileIdentity(inode: 0, birthSeconds: 0, birthNanoseconds: 0)
 
   package init(inode: UInt64, birthSeconds: Int64, birthNanoseconds: UInt32) {
@@ -27,11 +26,10 @@ package struct FileIdentity: Hashable, Sendable {
   }
 }
 
-/// The files below a node's directory. Every error is `.system`, with the path, the operation and errno; or `.notAFile`,
-/// from opening what is no regular file, which never waits.
+/// The files below a node's directory. Every error is `.system`, with the path, the operation and
+/// errno, or `.notAFile`. Opening never waits, and throws `.notAFile` except for a regular file.
 ///
-/// A new name, a rename and a removal last through a crash only after `syncDirectory` of the directory that
-/// holds the name.
+/// A new name, a rename or a removal survives a crash only after `syncDirectory` of its directory.
 package protocol FileSystem: Sendable {
   func open(_ path: String, _ access: FileAccess) throws(LogError) -> any File
   /// The names in a directory, sorted by their bytes, without `.` and `..`.
@@ -45,27 +43,27 @@ package protocol FileSystem: Sendable {
   func isOwn(_ directory: String) throws(LogError) -> Bool
 }
 
-/// An open file. Closed by `close` or when the last reference goes. Reading and writing name their offset, so
-/// one open file may be shared by any number of readers.
+/// An open file. `close` or the release of the last reference closes it. Reads and writes name
+/// their offset, so any number of readers can share one open file.
 package protocol File: AnyObject, Sendable {
-  /// `count` bytes from `offset`, fewer only where the file ends. Callers check `count` against a limit.
+  /// `count` bytes from `offset`, fewer at the end of the file. Callers check `count` against a
+  /// limit.
   func read(at offset: UInt64, count: Int) throws(LogError) -> [UInt8]
   /// All of `bytes`. After an error any part of them may have been written.
   func write(_ bytes: [UInt8], at offset: UInt64) throws(LogError)
-  /// Makes content and size durable. After an error nothing that was written since the last success may be
-  /// relied upon, and calling again proves nothing (fsync(2); Rebello et al., "Can Applications Recover from
-  /// fsync Failures?", 2020). Readers see the written bytes, or those of the disk: a caller that has read
-  /// them before must read them again. Bytes that are written from then on, the same ones included, last with the next
-  /// success.
+  /// Makes content and size durable. After an error, no write since the last success is reliable,
+  /// and calling again proves nothing (fsync(2); Rebello et al., "Can Applications Recover from
+  /// fsync Failures?", 2020). Reads return the written bytes or those on disk, so callers must read
+  /// again. Bytes written afterwards, even the same ones, are durable after the next success.
   func sync() throws(LogError)
   func truncate(to size: UInt64) throws(LogError)
   func size() throws(LogError) -> UInt64
   func identity() throws(LogError) -> FileIdentity
-  /// Takes the advisory lock of the whole file without waiting; false if another open file has it. It goes
-  /// with `close` and with the process.
+  /// Takes the advisory lock of the whole file without waiting. Returns false if another open file
+  /// has it. `close` and the end of the process release it.
   func tryLock() throws(LogError) -> Bool
-  /// Takes the last place in the queue for that lock, once. Like the lock, it goes with `close` and with the process.
-  /// Does nothing in a file system that has no queues.
+  /// Joins the end of the queue for that lock, once. `close` and the end of the process leave the
+  /// queue. Does nothing in a file system without queues.
   func enqueue() throws(LogError)
   /// Whether other open files are in the queue, before this one if it is in it.
   func isBehindOthers() throws(LogError) -> Bool

@@ -1,7 +1,7 @@
 import Synchronization
 
-/// Passes everything on and counts the bytes that are read: what a filtered pull promises to keep small. What is no file,
-/// where one of a log should be, is damage.
+/// Forwards every call and counts the bytes read, which a filtered pull promises to keep small.
+/// Throws `.damaged` for a log file that is not a regular file.
 final class MeteredFileSystem: FileSystem {
   private let base: any FileSystem
   private let count = Atomic<UInt64>(0)

@@ -9,10 +9,9 @@ import Synchronization
   import Darwin
 #endif
 
-// All system calls of the log stand in this file. Interrupted calls are repeated, short reads and writes are
-// continued, and every other failure becomes a `LogError.system`.
+// This file has the system calls of the log. Interrupted calls are repeated, short reads and writes
+// are continued, and every other failure becomes a `LogError.system`.
 
-/// The real file system.
 package struct POSIXFileSystem: FileSystem {
   package init() {}
 
@@ -25,7 +24,7 @@ package struct POSIXFileSystem: FileSystem {
       case .openOrCreate: O_RDWR | O_CREAT
       }
     let descriptor: Int32
-    // Without O_NONBLOCK, opening a pipe waits for somebody at its other end; regular files do not know it (open(2)).
+    // Without O_NONBLOCK, opening a pipe blocks. Regular files ignore the flag (open(2)).
     let always = O_CLOEXEC | O_NONBLOCK | O_NOCTTY
     do throws(LogError) {
       descriptor = try System.retrying(path, "open") { System.open(path, flags | always, 0o666) }
@@ -67,7 +66,7 @@ package struct POSIXFileSystem: FileSystem {
 
   package func createDirectory(_ path: String) throws(LogError) { try createDirectory(path, mode: 0o777) }
 
-  /// `mode`: who may do what, less what the process's mask takes away (mkdir(2)).
+  /// `mode`: the permissions, less the umask of the process (mkdir(2)).
   package func createDirectory(_ path: String, mode: mode_t) throws(LogError) {
     _ = try System.retrying(path, "mkdir") { mkdir(path, mode) }
   }
@@ -95,14 +94,14 @@ package struct POSIXFileSystem: FileSystem {
   }
 }
 
-/// An open descriptor; -1 once closed, so that a late caller gets EBADF and never another file's descriptor.
+/// An open descriptor; -1 once closed, so a late call gets EBADF, not another file's descriptor.
 private final class POSIXFile: File {
-  /// How often bytes may be asked for that are there and do not come: more often than others cut and append meanwhile.
+  /// Limit of reads that return nothing below the end of the file. Concurrent writers cause fewer.
   private static let mostRefusals = 4
 
   private let descriptor: Atomic<Int32>
   private let path: String
-  /// In the queue for the lock; 0: none.
+  /// Place in the queue for the lock; 0: none.
   private let place = Atomic<UInt64>(0)
 
   init(descriptor: Int32, path: String) {
@@ -128,8 +127,8 @@ private final class POSIXFile: File {
           }
           initialized += got
           if got > 0 { continue }
-          // A call that gives nothing where there is something would make an empty file of any. Somebody may have appended
-          // since it, so it is asked again.
+          // A read of 0 bytes below the end of the file must not pass as the end. Another process
+          // may have appended since, so the read is repeated.
           if try size() <= offset + UInt64(initialized) { break }
           refusals += 1
           guard refusals < Self.mostRefusals else {
@@ -225,13 +224,12 @@ extension NotAFile {
   }
 }
 
-/// The calls themselves, and what else the log asks of the operating system.
+/// The system calls, and other services of the operating system.
 package enum System {
-  /// How often a call is repeated that is interrupted each time: far more often than signals come, while nobody
-  /// handles one that comes again and again.
+  /// How often an interrupted call is repeated. No plausible burst of signals reaches this limit.
   private static let mostInterruptions = 1000
 
-  /// What a call gave that is repeated where it is interrupted, with its `errno`; `EINTR` where only interruptions come.
+  /// The result of a call and its `errno`. Repeats interrupted calls; `EINTR` if only those occur.
   package static func uninterrupted<Result: FixedWidthInteger & SignedInteger>(
     _ call: () -> Result
   ) -> Result {
@@ -242,7 +240,7 @@ package enum System {
     return call()
   }
 
-  /// Repeats an interrupted call; throws `.system` for -1, also where only interruptions come.
+  /// Repeats an interrupted call. Throws `.system` for -1, also if only interruptions occur.
   fileprivate static func retrying<Result: FixedWidthInteger & SignedInteger>(
     _ path: String, _ operation: String, _ call: () -> Result
   ) throws(LogError) -> Result {
@@ -271,7 +269,7 @@ package enum System {
     #endif
   }
 
-  /// An error of close(2) says nothing that a successful sync has not said before, so it is not looked at.
+  /// Ignores errors of close(2): they add nothing to a successful sync.
   fileprivate static func close(_ descriptor: Int32) {
     #if canImport(Glibc)
       _ = Glibc.close(descriptor)
@@ -282,13 +280,14 @@ package enum System {
     #endif
   }
 
-  /// Tried once: an interrupted sync has not said what is on the disk, and one that is repeated proves nothing. Where this
-  /// fails on Linux, the file is from then on what the disk has of it.
+  /// Syncs once: after an interrupted or failed sync, another one proves nothing. After a failure
+  /// on Linux, reads return the bytes on disk.
   ///
-  /// The kernel takes what it could not write for written. It shows that to readers until it needs the memory, and to whoever
-  /// writes the same again and syncs it, ext4 says that all is well, while the blocks stay as they were (Rebello et al., "Can
-  /// Applications Recover from fsync Failures?", 2020). So such pages are forgotten; those that are still to be written stay.
-  /// So do those that another process has mapped or locked: who does that to files of a log can make it lose events.
+  /// The kernel marks pages as clean that it failed to write. Readers see them until the kernel
+  /// reclaims the memory. If a writer repeats the write and syncs, ext4 reports success while the
+  /// blocks stay old (Rebello et al., "Can Applications Recover from fsync Failures?", 2020).
+  /// Therefore such pages are evicted. Dirty pages stay, and so do pages that another process has
+  /// mapped or locked: mapping or locking log files can lose events.
   fileprivate static func synchronize(_ descriptor: Int32, _ path: String, metadata: Bool) throws(LogError) {
     #if canImport(Darwin)
       // fsync(2) on Darwin leaves the data in the drive's cache.
@@ -307,7 +306,6 @@ package enum System {
   /// Blocks this thread.
   package static func sleep(milliseconds: UInt32) { usleep(milliseconds * 1000) }
 
-  /// An error number in words.
   package static func text(of code: Int32) -> String { String(cString: strerror(code)) }
 
   package static let notFound = ENOENT

@@ -1,4 +1,4 @@
-/// A file that is opened anew for every read, and only read.
+/// A read-only file that is opened for every read.
 final class ReopenedFile: File {
   private let path: String
   private let fileSystem: any FileSystem

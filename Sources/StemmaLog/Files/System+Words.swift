@@ -7,23 +7,18 @@
 #endif
 
 extension System {
-  /// What failed, where, and what to do next, if that can be told.
+  /// The failed operation, its path and error, and advice if there is any.
   package static func failure(of operation: String, at path: String, _ code: Int32) -> String {
     "\(operation) \(path): \(text(of: code))" + (remedy(for: code, of: operation).map { "; \($0)" } ?? "")
   }
 
-  private static let allowingThreads =
-    "too few threads can be made: allow this user, or the container, more processes (`ulimit -u`), or more memory "
-    + "(`ulimit -v`), and try again"
-
   private static func remedy(for code: Int32, of operation: String) -> String? {
     switch code {
-    case _ where operation == threadCreation: allowingThreads
     case ENOSPC, EDQUOT: "make room there, and try again"
     case EFBIG: "let files grow (`ulimit -f`), and try again"
     case EMFILE, ENFILE: "let more files be open (`ulimit -n`), and try again"
     case EIO:
-      "check the disk (the system's own log says more); then `stemma verify` tells what is damaged, and "
+      "check the disk (the system's own log says more); then `stemma verify` lists what is damaged, and "
         + "`stemma repair --from PEER` puts it back"
     case EROFS: "what is there can only be read; make the disk writable, and try again"
     case EACCES, EPERM:

@@ -1,14 +1,18 @@
 import StemmaEvents
 
-/// Finds blocks where no directory of them can be read: each says itself how long it is, and behind one that
-/// is damaged the next is where bytes decode again.
-package struct BlockScan {
+/// Blocks that no footer lists. A block states its length, and bytes are a block if they decode.
+package final class BlockScan {
   private let source: InspectedFile
+  private var allowance: UInt64
 
-  package init(_ source: InspectedFile) { self.source = source }
+  package init(_ source: InspectedFile) {
+    self.source = source
+    allowance = source.allowance
+  }
 
-  /// How long the block is that seems to begin at `offset` and end at or before `end`. nil: none does.
+  /// The length of the block that seems to begin at `offset`; nil if it would end behind `end`.
   package func size(at offset: UInt64, before end: UInt64) throws(LogError) -> Int? {
+    guard offset < end else { return nil }
     let head = try source.bytes(at: offset, count: Int(min(UInt64(BlockReader.headSize), end - offset)))
     do throws(EventsError) {
       let size = try BlockReader.storedSize(head[...], limit: InspectionLimits.blockStream)
@@ -18,70 +22,46 @@ package struct BlockScan {
     }
   }
 
-  /// Where the next block begins that decodes; nil if there is none. `limit`: where it begins at last.
-  package func next(
-    from start: UInt64, before end: UInt64, beginningBefore limit: UInt64 = .max
-  ) throws(LogError) -> UInt64? {
-    guard start < min(end, limit) else { return nil }
-    return try source.first(BlockReader.beginning, in: start..<min(end, limit)) { (place) throws(LogError) in
-      guard let size = try size(at: place, before: end) else { return false }
-      return BlockReader(inspecting: try source.bytes(at: place, count: size)) != nil
+  /// The next block that decodes and does not end behind `end`, without a number; or nil.
+  package func next(from start: UInt64, before end: UInt64) throws(LogError) -> InspectedPart? {
+    // Most blocks follow each other: then nothing is searched.
+    if let block = try block(at: start, before: end) { return block }
+    guard start < end else { return nil }
+    var found: InspectedPart?
+    _ = try source.first(BlockReader.beginning, in: start + 1..<end) { (place) throws(LogError) in
+      found = try block(at: place, before: end)
+      return found != nil
     }
+    return found
   }
 
-  /// Reports the blocks of `range`, and what stands between them. Returns where the last one ends.
+  private func block(at offset: UInt64, before end: UInt64) throws(LogError) -> InspectedPart? {
+    guard let size = try size(at: offset, before: end), UInt64(size) <= allowance else { return nil }
+    allowance -= UInt64(size)
+    var part = InspectedPart(.block, at: offset, UInt64(size))
+    part.decode(try source.bytes(at: offset, count: size))
+    return part.block == nil ? nil : part
+  }
+
+  /// Reports the blocks of `range`, and the bytes between them as unknown.
   func report(
-    _ range: Range<UInt64>, _ request: InspectionRequest, _ body: (InspectedPart) -> Void
-  ) throws(LogError) -> UInt64 {
+    _ range: Range<UInt64>, base: Position? = nil, _ body: (InspectedPart) -> Void
+  ) throws(LogError) {
     var offset = range.lowerBound
     var number = 1
     while offset < range.upperBound {
-      if let size = try size(at: offset, before: range.upperBound) {
-        var part = InspectedPart(.block, at: offset, UInt64(size), number: number)
-        part.decode(try source.bytes(at: offset, count: size))
-        let end = offset + UInt64(size)
-        // Behind damage the next block, or the end, shows that at least the length is right.
-        let following = end < range.upperBound ? try self.size(at: end, before: range.upperBound) : 0
-        if part.block != nil || following != nil {
-          if request.wants(number) { body(part) }
-          number += 1
-          offset = end
-          continue
-        }
-      }
-      guard let next = try next(from: offset + 1, before: range.upperBound) else { return offset }
-      var gap = InspectedPart(.unknown, at: offset, next - offset)
-      gap.complain(.disagreement("these bytes are no whole block"))
-      body(gap)
-      number += 1
-      offset = next
-    }
-    return offset
-  }
-
-  /// Reports what can be read of bytes of which nothing is known: blocks anywhere in them, and the rest.
-  package func reportFragments(
-    _ request: InspectionRequest, _ body: (InspectedPart) -> Void
-  ) throws(LogError) {
-    var offset: UInt64 = 0
-    var number = 1
-    while offset < source.size {
-      let next = try next(from: offset, before: source.size)
-      let end = next ?? source.size
+      let next = try next(from: offset, before: range.upperBound)
+      let end = next?.offset ?? range.upperBound
       if end > offset {
         var gap = InspectedPart(.unknown, at: offset, end - offset)
-        let size = UInt64(FilePreamble.size)
-        gap.complain(source.size < size ? .cutShort(expected: size, found: source.size) : .notThisFormat)
-        if request.block == nil { body(gap) }
+        gap.complain(.disagreement("no block here decodes"))
+        body(gap)
       }
-      guard let next, let size = try size(at: next, before: source.size) else { return }
-      if request.wants(number) {
-        var part = InspectedPart(.block, at: next, UInt64(size), number: number)
-        part.decode(try source.bytes(at: next, count: size))
-        body(part)
-      }
+      guard var next else { return }
+      (next.number, next.base) = (number, base)
+      body(next)
       number += 1
-      offset = next + UInt64(size)
+      offset = next.end
     }
   }
 }

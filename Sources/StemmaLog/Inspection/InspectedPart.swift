@@ -1,23 +1,21 @@
 import StemmaEvents
 
-// Inspection: a reading that goes on. Everything else in this module stops at the first byte that is not as
-// it was written; here a file is taken apart as far as its bytes allow, and what is wrong is said beside what
-// is there. Nothing is written, nothing is held but one part at a time (and of a segment its footer), and
-// whatever the bytes are, reading them ends.
-
-/// A run of bytes of a file: what it is, what it says, and what is wrong with it.
+/// A run of bytes of an inspected file: its kind, its content, and its damage.
 package struct InspectedPart: Sendable {
   package enum Kind: String, Sendable {
     case header
     case block
     /// A frame of a journal, with its block.
     case frame
+    /// The root of a segment's footer.
     case footer
+    /// A page of a segment's footer.
+    case page
     case filter
     case trailer
-    /// Of a watermark.
+    /// A slot of a watermark.
     case slot
-    /// Bytes that belong to nothing that could be read.
+    /// Bytes that belong to no part that could be read.
     case unknown
   }
 
@@ -28,18 +26,18 @@ package struct InspectedPart: Sendable {
   }
 
   package var kind: Kind
-  /// Bytes from the beginning of the file. Of a block or a slot that is not there any more: where it would be, or 0.
+  /// Bytes from the beginning of the file. A missing slot has the offset that it would have.
   package var offset: UInt64
   package var length: UInt64
-  /// Of blocks, frames and slots: from 1, in the order of the file.
+  /// Blocks, frames and slots are numbered from 1, in the order of the file.
   package var number: Int?
-  /// The file number in the positions of its events; 0 where they have none.
-  package var place: UInt64 = 0
+  /// The position of the first arrival of its file; nil if that is not known.
+  package var base: Position?
   package var facts: [(name: String, value: Fact)] = []
   package var flaws: [InspectedFlaw] = []
-  /// The events, if the bytes decode; of a block with one wrong byte, as it was before.
+  /// The events, if the bytes decode.
   package var block: BlockReader?
-  /// Of blocks: whether a checksum says that it is what was written.
+  /// Whether a checksum covers the events, and holds.
   package var isChecked = false
 
   package init(_ kind: Kind, at offset: UInt64, _ length: UInt64, number: Int? = nil) {
@@ -49,22 +47,14 @@ package struct InspectedPart: Sendable {
     self.number = number
   }
 
-  /// Traps if it has no number and is of a kind that is counted, or has one and can be none of these, if events are in
-  /// what holds none, or if it ends behind what a file can have. In debug builds when it is told.
+  package var end: UInt64 { offset + length }
+
+  /// Traps if the number or the events do not fit the kind, or if the part ends behind any file.
   package func checkInvariants() {
     let isCounted = kind == .block || kind == .frame || kind == .slot
-    precondition(number != nil || !isCounted, "blocks, frames and slots have a number")
-    precondition(number.map { $0 > 0 && (isCounted || kind == .unknown) } ?? true, "only these have, from 1")
-    precondition(block == nil || kind == .block || kind == .frame || kind == .unknown, "events are in blocks")
+    precondition(isCounted == (number != nil), "blocks, frames and slots have a number")
+    precondition(block == nil || kind == .block || kind == .frame, "events are in blocks")
     precondition(!offset.addingReportingOverflow(length).overflow, "a part is of a file")
-  }
-
-  /// Who is told of parts, told only of such as hold together.
-  package static func checking(_ body: @escaping (Self) -> Void) -> (Self) -> Void {
-    { part in
-      assert(holds(part.checkInvariants))
-      body(part)
-    }
   }
 
   package mutating func say(_ name: String, _ number: UInt64) { facts.append((name, .number(number))) }
@@ -73,152 +63,71 @@ package struct InspectedPart: Sendable {
     facts.append((name, .position(position)))
   }
 
-  package mutating func complain(_ flaw: Flaw, at place: UInt64? = nil, byte: WrongByte? = nil) {
-    flaws.append(InspectedFlaw(offset: byte?.offset ?? place ?? offset, flaw: flaw, byte: byte))
+  package mutating func complain(_ flaw: Flaw, at place: UInt64? = nil) {
+    flaws.append(InspectedFlaw(offset: place ?? offset, flaw: flaw))
   }
 
-  /// Takes in the content of a block; bytes whose checksum holds and that do not decode are a flaw too.
-  package mutating func decode(_ bytes: [UInt8]) {
-    switch BlockReader.inspecting(bytes) {
-    case .success(let reader): block = reader
-    case .failure(let error): complain(.block(error))
+  /// The result of `body`; nil if that throws damage, which is added here.
+  mutating func reading<Content>(_ body: () throws(LogError) -> Content) throws(LogError) -> Content? {
+    do throws(LogError) { return try body() } catch {
+      guard case .damaged(_, _, let flaw) = error else { throw error }
+      complain(flaw)
+      return nil
     }
   }
-}
 
-extension BlockReader {
-  /// Reads a block, its values too.
-  static func inspecting(_ bytes: [UInt8]) -> Result<BlockReader, EventsError> {
-    Result { () throws(EventsError) -> BlockReader in
+  package mutating func decode(_ bytes: [UInt8]) {
+    do throws(EventsError) {
       let reader = try BlockReader(bytes, limit: InspectionLimits.blockStream)
       _ = try reader.values()
-      return reader
-    }
+      block = reader
+    } catch { complain(.block(error)) }
   }
 
-  /// nil: the bytes are no block.
-  init?(inspecting bytes: [UInt8]) {
-    guard case .success(let reader) = Self.inspecting(bytes) else { return nil }
-    self = reader
+  /// Decodes a block if its checksum holds.
+  package mutating func decode(_ bytes: [UInt8], checksum expected: UInt32) {
+    let found = bytes.crc32c
+    guard found == expected else { return complain(.checksum(expected: expected, found: found)) }
+    decode(bytes)
+    isChecked = true
+  }
+
+  /// Compares the number of decoded events with `count`, which `source` states.
+  mutating func checkEvents(_ count: Int, _ source: String) {
+    guard let block, block.count != count else { return }
+    complain(.disagreement("\(block.count) events, the \(source) says \(count)"))
   }
 }
 
-/// Something that is wrong at a place of a file.
+/// Damage at a place of a file.
 package struct InspectedFlaw: Sendable {
-  /// Bytes from the beginning of the file: of the wrong byte where that is known, else of the part.
-  package var offset: UInt64
-  package var flaw: Flaw
-  package var byte: WrongByte?
-  /// Where it cannot be told which bytes are wrong: among which of the file they are.
-  package var range: Range<UInt64>?
-}
-
-/// The one byte in which a part differs from what its checksum was made of.
-package struct WrongByte: Hashable, Sendable {
   /// Bytes from the beginning of the file.
   package var offset: UInt64
-  package var found: UInt8
-  package var expected: UInt8
-
-  package init(offset: UInt64, found: UInt8, expected: UInt8) {
-    self.offset = offset
-    self.found = found
-    self.expected = expected
-  }
+  package var flaw: Flaw
 }
 
-/// What is asked of a file.
 package struct InspectionRequest: Sendable {
   /// Only this block, frame or slot; from 1.
   package var block: Int?
-  /// Compare, too, what needs the whole content: digests, hashes of streams, key filter.
+  /// Compare digests, which cover whole files.
   package var isComplete: Bool
-  /// Of which log and number a journal is, if its header does not tell.
-  var journal: (log: LogID, number: UInt64)?
+  /// The log of a journal whose header is damaged.
+  package var log: LogID?
 
-  package init(block: Int? = nil, isComplete: Bool = false) {
+  package init(block: Int? = nil, isComplete: Bool = false, log: LogID? = nil) {
     self.block = block
     self.isComplete = isComplete
+    self.log = log
   }
 
   package func wants(_ number: Int?) -> Bool { block == nil || block == number }
 }
 
 package enum InspectionLimits {
-  /// Raw bytes of one stream of a block, above which its content is not shown.
+  /// Raw bytes of one stream of a block that is decoded.
   package static let blockStream = 64 << 20
-  /// Stored bytes of a part, above which it is not read.
+  /// Stored bytes of a block that is read.
   package static let part = 128 << 20
-  /// Bytes missing or too many before a frame, above which it is not found.
-  package static let shift = 1 << 16
-  /// How many times as many bytes as a journal has are read at most to look for frames in it.
-  package static let readings: UInt64 = 16
-}
-
-/// A file that is looked at.
-package struct InspectedFile: Sendable {
-  package let path: String
-  package let size: UInt64
-  let file: any File
-
-  package init(path: String, fileSystem: any FileSystem) throws(LogError) {
-    let file = try fileSystem.open(path, .read)
-    self.path = path
-    self.file = file
-    size = try file.size()
-  }
-
-  /// One that is open.
-  init(path: String, file: any File, size: UInt64) {
-    self.path = path
-    self.file = file
-    self.size = size
-  }
-
-  /// The bytes that are there, at most `count`.
-  package func bytes(at offset: UInt64, count: Int) throws(LogError) -> [UInt8] {
-    guard offset < size, count > 0 else { return [] }
-    return try file.read(at: offset, count: Int(min(UInt64(count), size - offset)))
-  }
-
-  /// Where `pattern` stands first in `range` at a place that `isWanted`; nil if nowhere. Reads the file piece
-  /// by piece, each once.
-  package func first(
-    _ pattern: [UInt8], in range: Range<UInt64>,
-    where isWanted: (UInt64) throws(LogError) -> Bool = { (_) throws(LogError) in true }
-  ) throws(LogError) -> UInt64? {
-    var offset = range.lowerBound
-    let overlap = pattern.count - 1
-    while offset + UInt64(overlap) < range.upperBound {
-      let count = Int(min(UInt64(LogLimits.scanChunk), range.upperBound - offset))
-      let bytes = try bytes(at: offset, count: count)
-      var index = 0
-      while let found = bytes.firstIndex(of: pattern, from: index) {
-        if try isWanted(offset + UInt64(found)) { return offset + UInt64(found) }
-        index = found + 1
-      }
-      if bytes.count <= overlap { return nil }
-      offset += UInt64(bytes.count - overlap)
-    }
-    return nil
-  }
-}
-
-extension [UInt8] {
-  fileprivate func firstIndex(of pattern: [UInt8], from start: Int) -> Int? {
-    withUnsafeBytes { bytes in
-      pattern.withUnsafeBytes { pattern in
-        var index = start
-        while index + pattern.count <= bytes.count {
-          if bytes[index] == pattern[0],
-            (1..<pattern.count).allSatisfy({ bytes[index + $0] == pattern[$0] })
-          {
-            return index
-          }
-          index += 1
-        }
-        return nil
-      }
-    }
-  }
+  /// The bytes that a search tries as blocks or frames, in sizes of the file.
+  static let readings: UInt64 = 16
 }

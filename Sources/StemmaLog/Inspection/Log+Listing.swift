@@ -1,6 +1,6 @@
 import StemmaEvents
 
-/// What one file of a log holds, as far as it tells without its events.
+/// The partitions, blocks and times of one log file.
 package struct LogFileContent: Sendable {
   /// Sorted by partition.
   package var partitions: [PartitionRun]
@@ -11,27 +11,19 @@ package struct LogFileContent: Sendable {
 }
 
 extension Log {
-  /// Files that are not there, and for each the one with a header that cannot be read and which may stand in its place:
-  /// then it was replaced, and nothing is missing. Paths.
-  package var standIns: [(missing: String, other: String)] {
-    listing.standIns.sorted { $0.key < $1.key }.map {
-      (LogFileName.segment($0.key, in: directory), $0.value)
-    }
-  }
-
-  /// As `content(of:)`, with names that are there twice; nil if it cannot be read, which is noted.
+  /// Like `content(of:)`, but accepts duplicate event ids. Notes damage and returns nil.
   package func content(of file: LogFile, around omissions: Omissions) throws(LogError) -> LogFileContent? {
     try Omissions?.some(omissions).reading { () throws(LogError) in try content(of: file, takesDoubled: true)
     }
   }
 
-  /// What a file that `files` listed holds: from the footer of a segment, by decoding a journal.
-  /// Throws `.damaged`. `takesDoubled`: a journal may have names of events twice.
+  /// The content of a file that `files` listed, from the footer of a segment or by decoding a
+  /// journal. Throws `.damaged`. `takesDoubled`: a journal may have duplicate event ids.
   package func content(of file: LogFile, takesDoubled: Bool = false) throws(LogError) -> LogFileContent {
-    for view in views where view.place == file.place {
+    for view in views where view.base == file.positions.lowerBound {
       switch view {
-      case .segment(let header, _):
-        let footer = try footers.footer(of: segment(header))
+      case .segment(let entry):
+        let footer = try segment(entry).footer(of: nil, footers)
         let lowest = footer.blocks.map(\.lowestTimestamp).min()
         let highest = footer.blocks.map(\.highestTimestamp).max()
         return LogFileContent(

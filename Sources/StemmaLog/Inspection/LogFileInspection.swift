@@ -1,64 +1,62 @@
 import StemmaEvents
 
-/// Which format a log file has, by its first bytes, or by its last ones, or by its name; a journal by a frame, and a
-/// watermark by a slot, too.
-package enum LogFileFormat: String, Sendable {
+// Inspection shows a file part by part, whole or damaged. The structure of the file gives the place
+// of a part, and a checksum confirms it. The only search is forward, for the next block that
+// decodes or the next valid frame. Memory: one part, and the footer of a segment. Inspection writes
+// nothing.
+
+/// The kinds of files of a log.
+package enum LogFileFormat: String, CaseIterable, Sendable {
   case segment
   case journal
   case watermark
+  case manifest
 
-  /// nil: none of these. A few wrong bytes of the magic do not matter.
-  package init?(of source: InspectedFile) throws(LogError) {
-    let start = try source.bytes(at: 0, count: 8)
-    let formats: [(Self, [UInt8])] = [
-      (.segment, FilePreamble.segment), (.journal, FilePreamble.journal),
-      (.watermark, FilePreamble.watermark),
-    ]
-    if let exact = formats.first(where: { $0.1 == start }) {
-      self = exact.0
-      return
+  private var magic: [UInt8] {
+    switch self {
+    case .segment: FilePreamble.segment
+    case .journal: FilePreamble.journal
+    case .watermark: FilePreamble.watermark
+    case .manifest: FilePreamble.manifest
     }
-    if source.size >= UInt64(SegmentTrailer.size) {
-      let end = try source.bytes(at: source.size - 8, count: 8)
-      if end == SegmentTrailer.magic {
-        self = .segment
-        return
-      }
+  }
+
+  /// The format by the first bytes of a file, else by its name; nil if neither identifies it.
+  package init?(of source: InspectedFile) throws(LogError) {
+    let start = try source.bytes(at: 0, count: FilePreamble.segment.count)
+    if let format = Self.allCases.first(where: { $0.magic == start }) {
+      self = format
+      return
     }
     switch LogFileName(source.path.fileName) {
     case .segment: self = .segment
     case .journal: self = .journal
     case .watermark: self = .watermark
-    case .cut, .partial, .aside, .other:
-      // The last letter tells the formats apart, so at most two of the others may be wrong.
-      let near = formats.first { format in
-        format.1.last == start.last && zip(format.1, start).count(where: { $0 == $1 }) >= 6
-      }
-      if let near {
-        self = near.0
-      } else {
-        guard try JournalInspection.hasFrame(source) else {
-          guard try WatermarkInspection.secondSlot(source) != nil else { return nil }
-          self = .watermark
-          return
-        }
-        self = .journal
-      }
+    case .manifest: self = .manifest
+    default: return nil
     }
   }
 }
 
-/// Takes a log file apart; `body` gets its parts in the order of the file. Damage is part of the result.
+/// Passes the parts of a log file to `body` in file order, damage included. Without a format, these
+/// are the blocks that decode and the bytes between them.
 ///
-/// Reads every byte of it at least once (with `request.block`: what leads to that block). Memory: the footer
-/// of a segment and one block. Throws `.newerFormat` and `.system`.
+/// Throws `.newerFormat` and `.system`. Time: linear in the size of the file.
 package func inspect(
-  _ source: InspectedFile, as format: LogFileFormat, _ request: InspectionRequest = InspectionRequest(),
+  _ source: InspectedFile, as format: LogFileFormat?, _ request: InspectionRequest = InspectionRequest(),
   _ body: @escaping (InspectedPart) -> Void
 ) throws(LogError) {
+  let report = { (part: InspectedPart) in
+    assert(holds(part.checkInvariants))
+    if request.wants(part.number) { body(part) }
+  }
   switch format {
-  case .segment: try SegmentInspection.run(source, request, body)
-  case .journal: try JournalInspection.run(source, request, body)
-  case .watermark: try WatermarkInspection.run(source, request, body)
+  case .segment: try SegmentInspection.run(source, request, report)
+  case .journal:
+    var journal = JournalInspection(source, request, report)
+    try journal.run()
+  case .watermark: try WatermarkInspection.run(source, report)
+  case .manifest: try ManifestInspection.run(source, report)
+  case nil: try BlockScan(source).report(0..<source.size, report)
   }
 }

@@ -1,9 +1,9 @@
 import StemmaEvents
 
-/// Where a frame stands and what it holds.
+/// The place of a frame and the events in it.
 struct FrameMark: Hashable, Sendable {
   var offset: UInt64
-  /// Behind its last byte.
+  /// The offset behind its last byte.
   var end: UInt64
   /// Index of its first event.
   var first: UInt64
@@ -22,14 +22,13 @@ struct JournalHole: Equatable, Sendable {
   var flaw: Flaw
 }
 
-/// A frame of a journal, by its number, or a hole.
+/// A frame of a journal, by its number, or unreadable durable bytes.
 enum JournalPart: Sendable {
   case frame(Int)
   case hole(JournalHole)
 }
 
-/// What is known of one journal file after its frames were scanned. A value: readers take a copy and are not
-/// disturbed by later appends.
+/// The result of scanning one journal file. A value: later appends do not change a reader's copy.
 struct Journal: Sendable {
   let path: String
   let number: UInt64
@@ -38,9 +37,9 @@ struct Journal: Sendable {
   let header: JournalHeader
   let headerChain: UInt32
 
-  /// Of the valid frames, in order.
+  /// The valid frames, in order.
   private(set) var marks: [FrameMark] = []
-  /// Behind the last valid frame.
+  /// The offset behind the last valid frame.
   private(set) var size = UInt64(JournalHeader.size)
   /// The index that the next event gets.
   private(set) var end: UInt64 = 0
@@ -59,15 +58,34 @@ struct Journal: Sendable {
   private var kept: [UInt8]?
 
   var chain: UInt32 { marks.last?.chain ?? headerChain }
+  var base: Position { header.start.position }
+  /// The position of the next one.
+  var endPosition: Position { base.advanced(by: end) }
+  var eventCount: UInt64 { holes.isEmpty ? end : marks.reduce(0) { $0 + $1.past - $1.first } }
+  /// The lowest position that an event behind damage may have had.
+  var firstLost: Position {
+    guard let hole = holes.first else { return endPosition }
+    let before = marks.partitioningIndex { $0.offset >= hole.offset }
+    return base.advanced(by: before > 0 ? marks[before - 1].past : 0)
+  }
+  /// Whether durable bytes at its end cannot be read.
+  var lacksEnd: Bool { holes.last.map { $0.offset >= size } ?? false }
 
-  /// Identifies the log up to the first `count` frames. That of an empty journal is its predecessor's.
+  /// Identifies the log up to the first `count` frames; without any, up to the journal's start.
   func token(frames count: Int) -> LogToken {
-    guard count > 0 else { return header.predecessor }
+    guard count > 0 else { return header.start }
     let mark = marks[count - 1]
-    return LogToken(position: Position(file: number, index: mark.past), chain: mark.chain)
+    return LogToken(position: base.advanced(by: mark.past), chain: mark.chain)
   }
 
-  /// Frames that are known durable.
+  /// Whether a journal that begins at `next` continues this one at its end. If this one was damaged
+  /// when that journal was made, it may continue from an earlier frame.
+  func isFollowed(by next: LogToken) -> Bool {
+    if next == token(frames: marks.count) { return true }
+    guard next.position > endPosition else { return false }
+    return next.chain == headerChain && !marks.isEmpty || marks.dropLast().contains { $0.chain == next.chain }
+  }
+
   var durableFrames: Int { firstMark { $0.offset >= durable } }
 
   /// The index behind the last event that is known durable.
@@ -76,22 +94,21 @@ struct Journal: Sendable {
     return frames > 0 ? marks[frames - 1].past : 0
   }
 
-  /// The first mark of which `isBehind` holds, or their count; `isBehind` must be false, then true.
-  func firstMark(_ isBehind: (FrameMark) -> Bool) -> Int {
-    var low = 0
-    var high = marks.count
-    while low < high {
-      let middle = (low + high) / 2
-      if isBehind(marks[middle]) { high = middle } else { low = middle + 1 }
-    }
-    return low
+  private func firstMark(_ isBehind: (FrameMark) -> Bool) -> Int { marks.partitioningIndex(where: isBehind) }
+
+  /// The token at a position, if a frame ends there.
+  func token(at position: Position) -> LogToken? {
+    let index = position.distance(from: base)
+    let next = firstMark { $0.first >= index }
+    let token = token(frames: next)
+    return token.position == position ? token : nil
   }
 
-  /// The mark of the frame that holds the event `index` or, if none does, the next; or `marks.count`.
+  /// The index of the frame with the event `index`, else of the next one, else `marks.count`.
   func mark(of index: UInt64) -> Int { firstMark { $0.past > index } }
 
-  /// Opens a journal and scans nothing yet. `keepsBytes`: what a scan reads is kept in memory, up to
-  /// `LogLimits.keptJournal`, and frames are taken from there. Throws `.damaged`, `.newerFormat`, `.foreignLog`.
+  /// Opens a journal without scanning it. `keepsBytes`: scans keep up to `LogLimits.keptJournal` in
+  /// memory for `payload`. Throws `.damaged`, `.newerFormat`, `.foreignLog`.
   init(
     path: String, number: UInt64, log: LogID, file: any File, keepsBytes: Bool = false
   ) throws(LogError) {
@@ -105,12 +122,12 @@ struct Journal: Sendable {
     kept = keepsBytes ? bytes : nil
   }
 
-  /// Reads the valid frames behind those that are known, up to the first bad byte or the end. Reads in pieces
-  /// of `LogLimits.scanChunk`, or of one frame if that is larger.
+  /// Reads the valid frames behind the known ones, up to the first bad byte or the end. Reads
+  /// chunks of `LogLimits.scanChunk`, or one frame if that is larger.
   ///
-  /// The end is the end of the file, or zeros that were written ahead: up to the end of the file if `isThorough`, as
-  /// many as a frame's header has otherwise. Behind a bad byte the scan looks for valid frames. Their `synced` decides
-  /// between corruption and a torn tail.
+  /// The end is the end of the file, or zeros that were written ahead. If `isThorough`, all bytes
+  /// to the end of the file must be zero, else those of one frame header. Behind a bad byte, the
+  /// scan looks for valid frames. Their `synced` distinguishes corruption from a torn tail.
   mutating func scan(isThorough: Bool) throws(LogError) {
     let total = try file.size()
     allocated = total
@@ -140,8 +157,7 @@ struct Journal: Sendable {
     }
   }
 
-  /// The frame at `offset`. `previous`: the chain value before it, if that is known. Throws `.damaged` if there
-  /// is no valid one.
+  /// The valid frame at `offset`, or `.damaged`. `previous`: the chain value before it, if known.
   private func frame(
     at offset: UInt64, after previous: UInt32?, _ window: inout Window
   ) throws(LogError) -> JournalFrame {
@@ -169,7 +185,7 @@ struct Journal: Sendable {
     if extra > 0 { kept?.removeLast(extra) }
   }
 
-  /// Whether nothing was written behind what is known: the file ends there, or zeros follow.
+  /// Whether nothing was written behind the known frames: the file ends there, or zeros follow.
   func isAtEnd() throws(LogError) -> Bool {
     let next = try file.read(at: size, count: JournalFrame.headerSize)
     return next.allSatisfy { $0 == 0 } && (allocated > size || next.isEmpty)
@@ -180,7 +196,7 @@ struct Journal: Sendable {
     while offset < end {
       let count = Int(min(end - offset, UInt64(LogLimits.scanChunk)))
       let start = try window.index(of: offset, count: count)
-      // Without an early end the compiler looks at many bytes at once.
+      // Without an early exit, the compiler vectorizes the loop.
       let any = window.bytes.withUnsafeBytes { $0[start..<start + count].reduce(0, |) }
       guard any == 0 else { return false }
       offset += UInt64(count)
@@ -188,7 +204,7 @@ struct Journal: Sendable {
     return true
   }
 
-  /// A piece of the file in memory.
+  /// A chunk of the file in memory.
   private struct Window {
     let file: any File
     let total: UInt64
@@ -201,8 +217,8 @@ struct Journal: Sendable {
       (self.file, self.total, self.kept) = (file, total, kept)
     }
 
-    /// The place in `bytes` of the byte `offset` of the file, with `count` bytes from there. Reads the bytes that are
-    /// missing.
+    /// The index in `bytes` of the byte at `offset`, with `count` bytes from there. Reads if
+    /// needed.
     mutating func index(of offset: UInt64, count: Int) throws(LogError) -> Int {
       if offset >= start, offset - start + UInt64(count) <= UInt64(bytes.count) { return Int(offset - start) }
       let isInside = offset >= start && offset - start <= UInt64(bytes.count)
@@ -212,7 +228,7 @@ struct Journal: Sendable {
       keep(read, at: offset + UInt64(found))
       bytes = found > 0 ? Array(bytes.suffix(found)) + read : read
       start = offset
-      // The file may have been cut since its size was asked.
+      // The file may have been truncated since its size was read.
       if bytes.count < count { bytes += [UInt8](repeating: 0, count: count - bytes.count) }
       assert(StemmaEvents.holds(checkInvariants))
       return 0
@@ -244,16 +260,16 @@ struct Journal: Sendable {
   private struct StrayFrame: Sendable {
     var offset: UInt64
     var frame: JournalFrame
-    /// Of the bytes before it, if it does not stand right behind another one.
+    /// The damage before it; nil if it directly follows a valid frame.
     var flaw: Flaw?
   }
 
-  /// Gathers the valid frames behind a bad one. The checksum covers log, file and place, so bytes that merely
-  /// look like a frame, or were one elsewhere, are none.
+  /// Collects the valid frames behind a bad one. The checksum covers log, file and offset, so bytes
+  /// that resemble a frame, or belong to another place, are not valid.
   private mutating func lookBehind(_ window: inout Window) throws(LogError) {
     var offset = size + 1
     var gap = flaw
-    // Bytes that look like long frames over and over must not cost the square of their number.
+    // Bytes that resemble long frames must not cost quadratic time.
     var budget = 8 * window.total
     while budget > 0, let start = try nextMagic(from: offset, &window) {
       do throws(LogError) {
@@ -292,18 +308,17 @@ struct Journal: Sendable {
     return nil
   }
 
-  /// Decides, once it is known how far the file is durable, what becomes of bytes that cannot be read: below
-  /// that point they are a hole, and the valid frames behind them count. `isClosed`: all of the file is durable, up
-  /// to `limit`.
-  mutating func settle(isClosed: Bool, upTo limit: UInt64 = .max) throws(LogError) {
+  /// Classifies unreadable bytes once the durable size of the file is known. Below it they are
+  /// corrupt, and the valid frames behind them count. `isClosed`: the whole file is durable.
+  mutating func settle(isClosed: Bool) throws(LogError) {
     if strays.isEmpty, size < durable {
       var window = Window(file: file, total: allocated)
       try lookBehind(&window)
     }
     for stray in strays {
-      // What stands right behind a frame that counts was written after it. What is torn off from all that was
-      // durable was never acknowledged.
-      guard stray.offset < limit, isClosed || stray.offset <= durable || stray.flaw == nil else { break }
+      // A frame directly behind a counted frame counts too. A frame that bad bytes separate from
+      // the durable part was never acknowledged.
+      guard isClosed || stray.offset <= durable || stray.flaw == nil else { break }
       if let flaw = stray.flaw ?? (holes.isEmpty ? .notThisFormat : nil) {
         holes.append(JournalHole(offset: size, flaw: flaw))
       }
@@ -317,17 +332,17 @@ struct Journal: Sendable {
       flaw = nil
     }
     strays = []
-    // Settled before, and nothing came since.
+    // Already settled, and nothing was appended since.
     if let last = holes.last, last.offset == size { return }
     if size < durable {
       holes.append(JournalHole(offset: size, flaw: flaw ?? .cutShort(expected: durable, found: size)))
-    } else if isClosed, size < limit, let flaw {
+    } else if isClosed, let flaw {
       holes.append(JournalHole(offset: size, flaw: flaw))
     }
     if isClosed { durable = max(durable, size) }
   }
 
-  /// The events of a frame behind a hole say where they stand.
+  /// A frame behind corrupt bytes takes its first index from its events.
   private func firstIndex(at offset: UInt64, _ frame: JournalFrame) throws(LogError) -> UInt64 {
     let bytes = try file.read(at: offset + UInt64(JournalFrame.headerSize), count: frame.length)
     let first = try decoding(path, offset) { () throws(EventsError) in
@@ -341,10 +356,13 @@ struct Journal: Sendable {
 
   // MARK: Changes
 
-  /// Says that the first `bytes` of the file are durable.
+  /// Records that the first `bytes` of the file are durable.
   mutating func confirm(_ bytes: UInt64) { durable = max(durable, bytes) }
 
   mutating func forgetFlaw() { flaw = nil }
+
+  /// Records that the next file begins behind events that cannot be read here.
+  mutating func noteLostEnd(_ flaw: Flaw) { holes.append(JournalHole(offset: size, flaw: flaw)) }
 
   /// Adds a frame that was just written at `size`.
   mutating func append(events: Int, raw: Int, stored: Int, chain next: UInt32) {
@@ -361,7 +379,7 @@ struct Journal: Sendable {
 
   // MARK: Reading
 
-  /// The payload of a frame, checked anew; read anew unless it is kept. Throws `.damaged`.
+  /// The payload of a frame, verified, and read unless it is kept. Throws `.damaged`.
   func payload(_ index: Int) throws(LogError) -> [UInt8] {
     let mark = marks[index]
     let length = Int(mark.end - mark.offset)
@@ -388,7 +406,7 @@ struct Journal: Sendable {
     return Array(kept[Int(range.lowerBound)..<Int(range.upperBound)])
   }
 
-  /// The block of a frame, with as many events as the frame says. Throws `.damaged`.
+  /// The block of a frame, with the number of events that the frame states. Throws `.damaged`.
   func block(_ index: Int) throws(LogError) -> BlockReader {
     let bytes = try payload(index)
     let mark = marks[index]
@@ -404,13 +422,13 @@ struct Journal: Sendable {
     }
   }
 
-  /// The block of a frame, to read its events one by one. Throws `.damaged`, for every hole too.
+  /// The block of a frame, to read its events one by one. Throws `.damaged`, also for a `.hole`.
   func contents(of part: JournalPart) throws(LogError) -> BlockContents {
     let block = try block(of: part)
     return try decoding(path, offset(of: part)) { () throws(EventsError) in try BlockContents(block) }
   }
 
-  /// The block of a frame. Throws `.damaged`, for every hole too.
+  /// The block of a frame. Throws `.damaged`, also for a `.hole`.
   func block(of part: JournalPart) throws(LogError) -> BlockReader {
     switch part {
     case .hole(let hole): throw .damaged(path: path, offset: hole.offset, hole.flaw)
@@ -418,7 +436,7 @@ struct Journal: Sendable {
     }
   }
 
-  /// Whether a frame has events of a record. Throws `.damaged`, for every hole too.
+  /// Whether a frame has events of a record. Throws `.damaged`, also for a `.hole`.
   func holds(_ record: BlockReader.Record, _ part: JournalPart) throws(LogError) -> Bool {
     switch part {
     case .hole(let hole): throw .damaged(path: path, offset: hole.offset, hole.flaw)
@@ -437,7 +455,7 @@ struct Journal: Sendable {
     }
   }
 
-  /// The frames and the holes between them that hold events of these indices, or may.
+  /// The frames that hold events of these indices, and the holes that may have held some.
   func parts(in indices: Range<UInt64>) -> [JournalPart] {
     let last = firstMark { $0.first >= indices.upperBound }
     if holes.isEmpty {
@@ -462,14 +480,14 @@ struct Journal: Sendable {
     return parts
   }
 
-  /// The events and notes of a frame. Throws `.damaged`, for every hole too.
+  /// The events of a frame, with authors and messages. Throws `.damaged`, also for a `.hole`.
   func read(_ part: JournalPart) throws(LogError) -> NumberedEvents {
     let block = try block(of: part)
     let events = try decoding(path, offset(of: part)) { () throws(EventsError) in try block.events() }
     return NumberedEvents(events: events, notes: block.notes)
   }
 
-  /// All events with an index below `limit`, and the notes. Memory: all of them. Throws `.damaged`.
+  /// All events below `limit`, with authors and messages. Memory: all of them. Throws `.damaged`.
   func contents(
     below limit: UInt64 = .max, around omissions: Omissions? = nil
   ) throws(LogError) -> NumberedEvents {
@@ -492,7 +510,7 @@ struct Journal: Sendable {
     }
   }
 
-  /// What is known durable, as if the file ended there.
+  /// The durable part of the journal, as if the file ended there.
   var durablePart: Journal {
     guard durable < size else { return self }
     var part = self

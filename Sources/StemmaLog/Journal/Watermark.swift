@@ -2,21 +2,22 @@ import StemmaEvents
 
 // The watermark: how far the open journal is known durable.
 //
-// Two slots of 512 bytes, at 0 and 512, written in turn and without a sync of their own, after a sync of the
-// journal. A write that a crash tears spoils one slot; the other still tells a truth, if an older one. Each:
+// Two slots of 512 bytes, at 0 and 512, are written in turn after a sync of the journal. The slots
+// themselves are not synced. A crash can tear one slot; the other one is older but true. Each:
 //
 //     0    16  preamble, magic STEMMA-W
 //     16    8  log id
-//     24    8  turn: rises by one with every write; even turns stand in slot 0, odd ones in slot 1
+//     24    8  turn: rises by one with every write; even turns are in slot 0, odd ones in slot 1
 //     32    8  number of the journal
 //     40    8  how many bytes of it are durable
-//     48  460  zero
+//     48    8  turn of the last manifest whose name is known durable
+//     56  452  zero
 //     508   4  CRC32C of bytes 0 … 507
 //
-// All journals of lower number are durable as a whole. The file's inode and time of birth tell a directory
-// from its copy.
+// All journals of lower number are durable as a whole. The file's inode and time of birth
+// distinguish a directory from its copy.
 
-/// What the newer valid slot says.
+/// The content of the newer valid slot.
 struct Watermark: Equatable, Sendable {
   static let slotSize = 512
 
@@ -25,17 +26,20 @@ struct Watermark: Equatable, Sendable {
   var journal: UInt64
   /// Bytes of it.
   var durable: UInt64
+  /// Turn of the last manifest whose name is known durable.
+  var manifest: UInt64 = 0
 
   func encoded(_ log: LogID) -> [UInt8] {
     // One is written with every sync.
     var bytes = Self.preamble
     bytes.reserveCapacity(Self.slotSize)
-    bytes.put(log.rawValue)
-    bytes.put(turn)
-    bytes.put(journal)
-    bytes.put(durable)
+    bytes.appendFixed(log.rawValue)
+    bytes.appendFixed(turn)
+    bytes.appendFixed(journal)
+    bytes.appendFixed(durable)
+    bytes.appendFixed(manifest)
     bytes.append(contentsOf: repeatElement(0, count: Self.slotSize - 4 - bytes.count))
-    bytes.put(bytes.crc32c)
+    bytes.appendFixed(bytes.crc32c)
     return bytes
   }
 
@@ -62,16 +66,20 @@ struct Watermark: Equatable, Sendable {
     guard found == log else { throw .foreignLog(path: path, expected: log, found: found) }
   }
 
-  /// The fields of a slot as they stand there; nothing is compared.
+  /// The fields of a slot, not validated.
   static func fields(slot bytes: [UInt8]) throws(Flaw) -> (Watermark, LogID) {
-    var reader = FieldReader(bytes, at: FilePreamble.size)
-    let log = LogID(try reader.uint64())
-    let turn = try reader.uint64()
-    let journal = try reader.uint64()
-    return (Watermark(turn: turn, journal: journal, durable: try reader.uint64()), log)
+    try bytes.read(from: FilePreamble.size) { (reader) throws(Flaw) in
+      let log = LogID(try reader.fixed("slot"))
+      let turn = try reader.fixed("slot")
+      let journal = try reader.fixed("slot")
+      let durable = try reader.fixed("slot")
+      return (
+        Watermark(turn: turn, journal: journal, durable: durable, manifest: try reader.fixed("slot")), log
+      )
+    }
   }
 
-  /// Throws if there can be no such journal, or no turn after this one.
+  /// Throws if no such journal can exist, or if no turn can follow.
   func checkFields() throws(Flaw) {
     guard journal <= LogLimits.fileNumber else { throw .malformed("journal") }
     guard turn <= Limits.highestNumber else { throw .malformed("turn") }
@@ -79,37 +87,18 @@ struct Watermark: Equatable, Sendable {
 
   /// Throws unless the checksum of a slot holds.
   static func check(slot bytes: [UInt8]) throws(Flaw) {
-    var reader = FieldReader(bytes, at: Self.slotSize - 4)
-    let expected = try reader.uint32()
-    let computed = bytes.crc32c(0..<Self.slotSize - 4)
-    guard expected == computed else { throw .checksum(expected: expected, found: computed) }
+    try bytes.checkCRC(at: Self.slotSize - 4)
   }
 
-  /// Whether each slot was written before the first frame of a log, whichever it is, or never.
-  static func isOfUnusedLog(_ bytes: [UInt8], path: String) -> Bool {
-    guard bytes.count == 2 * slotSize else { return false }
-    return [0, slotSize].allSatisfy { start in
-      let slot = Array(bytes[start..<start + slotSize])
-      if slot.allSatisfy({ $0 == 0 }) { return true }
-      do throws(LogError) {
-        try FilePreamble.check(slot, FilePreamble.watermark, path: path, at: UInt64(start))
-        let (found, _) = try locating(path, UInt64(start)) { () throws(Flaw) in
-          try check(slot: slot)
-          return try fields(slot: slot)
-        }
-        return found.journal <= 1 && found.durable <= UInt64(JournalHeader.size)
-      } catch { return false }
-    }
-  }
-
-  init(turn: UInt64, journal: UInt64, durable: UInt64) {
+  init(turn: UInt64, journal: UInt64, durable: UInt64, manifest: UInt64 = 0) {
     self.turn = turn
     self.journal = journal
     self.durable = durable
+    self.manifest = manifest
   }
 
-  /// What a watermark file says, and the damage of slots that are not as they were written. A slot of zeros
-  /// was never written. nil if no slot is valid. Throws `.newerFormat` and `.foreignLog`.
+  /// The newer valid slot of a watermark file, nil if none is valid, and the damage of the others.
+  /// A second slot of zeros was never written. Throws `.newerFormat` and `.foreignLog`.
   static func read(_ file: any File, path: String, log: LogID) throws(LogError) -> (Watermark?, [Damage]) {
     let bytes = try file.read(at: 0, count: 2 * slotSize)
     var best: Watermark?

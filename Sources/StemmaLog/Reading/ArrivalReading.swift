@@ -1,55 +1,42 @@
 import StemmaEvents
 
-/// Gives events in the order in which this node came to hold them, or newest first. Blocks are unpacked on other
-/// threads before their turn; files are read on the caller's own, in order. Memory: the blocks of one segment and some
-/// of the next at most; of a journal one frame. Only events that are asked for are made.
+/// Returns events in the order of arrival, or newest first. Other threads unpack blocks in advance;
+/// the caller's thread reads the files in order. Memory: the blocks of one segment and some of the
+/// next, or one frame of a journal. Events are constructed on demand.
 struct ArrivalSource: EventSource {
   enum Direction: Sendable { case oldestFirst, newestFirst }
 
   /// Files to come, the next one last.
-  private var views: [FileView]
+  private var views: FileViews
   private let range: Range<Position>
   private let filter: PartitionFilter?
   private let times: ClosedRange<Timestamp>?
   private let direction: Direction
-  private let fileSystem: any FileSystem
   private let omissions: Omissions?
   private let footers: KeptFooters?
-  /// The open file: one of them, or none. Changed where they are, as a copy would cost more than an event.
+  /// The open file: one of them, or none. Changed in place: a copy costs more than an event.
   private var segment: SegmentArrival?
   private var journal: JournalArrival?
-  /// The last of `views`, if that is a segment whose blocks are being unpacked while events of the open file are given.
+  /// The last of `views`, if it is a segment whose blocks are being unpacked in advance.
   private var upcoming: SegmentArrival?
-  /// Whether that is still to be tried.
+  /// Whether opening `upcoming` has not been tried yet.
   private var looksAhead = true
 
-  /// `views` in the order of their places. Without `omissions` damage is thrown. Without `footers` they are read.
-  /// `times`: blocks of a segment without an event of these times are left out.
+  /// Without `omissions`, damage is thrown. Without `footers`, they are read from the files.
+  /// `times`: skips blocks of segments without an event of these times.
   init(
-    _ views: [FileView], range: Range<Position>, filter: PartitionFilter?, direction: Direction,
-    fileSystem: any FileSystem, around omissions: Omissions?, footers: KeptFooters? = nil,
-    times: ClosedRange<Timestamp>? = nil
+    _ views: FileViews, range: Range<Position>, filter: PartitionFilter?, direction: Direction,
+    around omissions: Omissions?, footers: KeptFooters? = nil, times: ClosedRange<Timestamp>? = nil
   ) {
-    let touched = views.filter {
-      let indices = Self.indices(of: $0.place, in: range)
-      return indices.lowerBound < indices.upperBound
-    }
-    self.views = direction == .oldestFirst ? touched.reversed() : touched
+    self.views = views
+    self.views.files.removeAll { !$0.overlaps(range) }
+    if direction == .oldestFirst { self.views.files.reverse() }
     self.range = range
     self.filter = filter
     self.times = times
     self.direction = direction
-    self.fileSystem = fileSystem
     self.omissions = omissions
     self.footers = footers
-  }
-
-  /// The indices of a file that lie in a range of positions.
-  private static func indices(of place: UInt64, in range: Range<Position>) -> Range<UInt64> {
-    guard range.lowerBound.file <= place, place <= range.upperBound.file else { return 0..<0 }
-    let low = range.lowerBound.file == place ? range.lowerBound.index : 0
-    let high = range.upperBound.file == place ? range.upperBound.index : .max
-    return low..<max(low, high)
   }
 
   mutating func next() throws(LogError) -> (StoredEvent, CommitNote?)? {
@@ -61,7 +48,7 @@ struct ArrivalSource: EventSource {
     return found.map { ($0.stored, $0.note) }
   }
 
-  /// Gives the events that are left, not made yet, until `body` says false.
+  /// Passes the remaining events, not constructed yet, to `body` until it returns false.
   mutating func forEach(_ body: (ScannedEvent) throws -> Bool) throws {
     var failure: (any Error)?
     try each { event in
@@ -78,7 +65,7 @@ struct ArrivalSource: EventSource {
       if try eachOfFile(body) { return }
       segment = nil
       journal = nil
-      guard let view = views.last else { return }
+      guard let view = views.files.last else { return }
       looksAhead = true
       if upcoming != nil {
         swap(&segment, &upcoming)
@@ -86,11 +73,11 @@ struct ArrivalSource: EventSource {
         let file = try omissions.reading { () throws(LogError) in try opened(view) }
         if let file { (segment, journal) = file }
       }
-      views.removeLast()
+      views.files.removeLast()
     }
   }
 
-  /// True if `body` has had enough. After an error the next call meets the same error.
+  /// True if `body` returned false. After an error, the next call throws the same error.
   private mutating func eachOfFile(_ body: (ScannedEvent) -> Bool) throws(LogError) -> Bool {
     while let event = try segment?.next() {
       if looksAhead { openAhead() }
@@ -103,25 +90,25 @@ struct ArrivalSource: EventSource {
   /// Traps if a file is open beside another one, or would be read out of its turn.
   func checkInvariants() {
     precondition(segment == nil || journal == nil, "one file is read at a time")
-    let steps = zip(views, views.dropFirst())
+    let steps = zip(views.files, views.files.dropFirst())
     let isOrdered = steps.allSatisfy {
-      direction == .oldestFirst ? $0.place >= $1.place : $0.place <= $1.place
+      direction == .oldestFirst ? $0.base >= $1.base : $0.base <= $1.base
     }
     precondition(isOrdered, "the next one is last")
     if let upcoming {
       precondition(segment != nil && !looksAhead, "what is unpacked ahead follows the open file")
-      precondition(upcoming.place == views.last?.place, "it is the next one")
+      precondition(upcoming.base == views.files.last?.base, "it is the next one")
       upcoming.checkInvariants()
     }
     segment?.checkInvariants()
     journal?.checkInvariants()
   }
 
-  /// Opens the next segment as soon as the open one has nothing left to unpack. If that fails, it is met again in turn.
+  /// Opens the next segment once the open one has no block left to open. Errors are thrown in turn.
   private mutating func openAhead() {
     guard segment?.isAllOpen == true, let window = segment?.window else { return }
     looksAhead = false
-    guard case .segment = views.last, let view = views.last,
+    guard case .segment = views.files.last, let view = views.files.last,
       case .success((var next?, _)) = Result(catching: { () throws(LogError) in try opened(view) })
     else { return }
     next.readAhead(window)
@@ -129,11 +116,11 @@ struct ArrivalSource: EventSource {
   }
 
   private func opened(_ view: FileView) throws(LogError) -> (SegmentArrival?, JournalArrival?) {
-    let indices = Self.indices(of: view.place, in: range)
+    let indices = view.arrivals(in: range)
     switch view {
     case .damaged(let damage, _): throw damage.error
-    case .segment(let header, let path):
-      let segment = try Segment(path: path, header: header, fileSystem: fileSystem)
+    case .segment(let entry):
+      let segment = try views.segment(entry)
       return (try SegmentArrival(segment, footers, indices, filter, times, direction, omissions), nil)
     case .journal(let journal):
       return (nil, JournalArrival(journal, indices, filter, direction, omissions))
@@ -141,11 +128,11 @@ struct ArrivalSource: EventSource {
   }
 }
 
-/// Gives the events of a segment by arrival. A block is opened when its turn may have come, and every event of it is
-/// entered at its arrival in a table: arrivals are nearly dense, and a heap of the blocks would cost more than all
-/// the rest. Memory: the table (`ArrivalTable`), and the blocks of which events are still to come.
+/// Returns the events of a segment by arrival. A block is opened when its first event is due, and
+/// its events are entered in a table by arrival. Arrivals are nearly dense, and a heap of the
+/// blocks would be much slower. Memory: `ArrivalTable`, and the blocks with events to come.
 private struct SegmentArrival: Sendable {
-  /// An open block, and how many of its events are still to come.
+  /// An open block, and how many of its events are to come.
   private struct Slot: Sendable {
     var block: BlockContents?
     var left: Int
@@ -156,22 +143,21 @@ private struct SegmentArrival: Sendable {
   /// nil: all.
   private let wanted: Set<Partition>?
   private let omissions: Omissions?
-  /// Blocks that nobody has read yet, the next one last.
+  /// Blocks that are not read yet, the next one last.
   private var waiting: [BlockEntry]
-  /// Those before them, which are being unpacked on other threads, the next one first.
+  /// Blocks before those, which other threads are unpacking, the next one first.
   private var ahead: [(entry: BlockEntry, block: MadeAhead<Result<BlockContents, LogError>>)] = []
-  /// How many of them there may be: one more for each block that was opened, as whoever wants a few events should
-  /// not pay for many.
+  /// The maximum of `ahead`. Rises with each opened block, so that few events stay cheap.
   private(set) var window = 0
   private static let longestWindow = 16
   private var slots: [Slot] = []
-  /// The arrivals that are asked for and may be there.
+  /// The wanted arrivals that may exist.
   private let arrivals: Range<UInt64>
-  /// For each of them 1 + the event's place in its block, and the slot of the block above that; 0: there is none.
+  /// For each: 1 + the event's index in its block, and above that the block's slot; or 0.
   private var table: ArrivalTable
-  /// How many of them are done.
+  /// How many arrivals are done.
   private var done = 0
-  /// How many of them can be done before the next block is due.
+  /// How many arrivals can be done before the next block is due.
   private var due = 0
 
   init(
@@ -181,21 +167,11 @@ private struct SegmentArrival: Sendable {
     self.omissions = omissions
     self.segment = segment
     isReversed = direction == .newestFirst
-    let footer = if let footers { try footers.footer(of: segment) } else { try segment.footer() }
-    var blocks = footer.blocks
-    if let filter {
-      let selection = footer.selection(filter)
-      blocks = selection.blocks.map { footer.blocks[$0] }
-      wanted = selection.partitions
-    } else {
-      wanted = nil
-    }
+    var blocks: [BlockEntry]
+    (blocks, wanted) = try segment.selection(filter, footers)
     blocks.removeAll { $0.lastArrival < indices.lowerBound || $0.firstArrival >= indices.upperBound }
     if let times {
-      // A gap may have events of any time.
-      blocks.removeAll {
-        !$0.isGap && ($0.highestTimestamp < times.lowerBound || $0.lowestTimestamp > times.upperBound)
-      }
+      blocks.removeAll { $0.highestTimestamp < times.lowerBound || $0.lowestTimestamp > times.upperBound }
     }
     waiting =
       isReversed
@@ -229,14 +205,14 @@ private struct SegmentArrival: Sendable {
       if slots[slot].left == 0 { slots[slot].block = nil }
       return ScannedEvent(
         block: block, index: Int(entry & 0xFFFF_FFFF) - 1,
-        position: Position(file: segment.header.place, index: arrivals.lowerBound + UInt64(place)))
+        position: base.advanced(by: arrivals.lowerBound + UInt64(place)))
     }
     return nil
   }
 
-  var place: UInt64 { segment.header.place }
+  var base: Position { segment.header.base }
 
-  /// Traps if an event would be lost or come twice, or too many blocks are open. Looks at each arrival that is left.
+  /// Traps if an event would be lost or come twice, or too many blocks are open. Linear time.
   func checkInvariants() {
     segment.checkInvariants()
     table.checkInvariants()
@@ -254,10 +230,9 @@ private struct SegmentArrival: Sendable {
     precondition(left == slots.map(\.left), "what is left of a block is counted")
     precondition(
       slots.allSatisfy { ($0.block == nil) == ($0.left == 0) }, "a block is open until all is given")
-    for (_, block) in ahead { block.checkInvariants() }
   }
 
-  /// How many events before its turn the memory of one is asked for.
+  /// How many events in advance the memory of an event is prefetched.
   private static let distance = 8
 
   private func prefetch(_ place: Int) {
@@ -266,7 +241,7 @@ private struct SegmentArrival: Sendable {
     if entry != 0 { slots[Int(entry >> 32)].block?.prefetch(Int(entry & 0xFFFF_FFFF) - 1) }
   }
 
-  /// To be called when the next block is another one. It is due where its first event may have arrived.
+  /// Call it when the next block changes. A block is due where its first event may have arrived.
   private mutating func setDue() {
     guard let block = ahead.first?.entry ?? waiting.last else {
       due = .max
@@ -279,7 +254,6 @@ private struct SegmentArrival: Sendable {
     due = Int(clamping: places)
   }
 
-  /// Opens all blocks that are due.
   private mutating func openDue() throws(LogError) {
     while done >= due {
       try openNext()
@@ -288,7 +262,7 @@ private struct SegmentArrival: Sendable {
     }
   }
 
-  /// After an error the next call meets the same error.
+  /// After an error, the next call throws the same error.
   private mutating func openNext() throws(LogError) {
     guard let next = ahead.first else {
       guard let entry = waiting.last else { return }
@@ -308,7 +282,7 @@ private struct SegmentArrival: Sendable {
   /// Whether no block is left to be opened.
   var isAllOpen: Bool { ahead.isEmpty && waiting.isEmpty }
 
-  /// Has blocks unpacked that will be due. What cannot be read is met again when it is.
+  /// Unpacks blocks in advance. An unreadable block throws in its turn.
   mutating func readAhead(_ blocks: Int) {
     window = min(blocks, Self.longestWindow)
     while ahead.count < window, let entry = waiting.last {
@@ -356,7 +330,7 @@ private struct SegmentArrival: Sendable {
   }
 }
 
-/// Gives the events of a journal, frame by frame.
+/// Returns the events of a journal, frame by frame.
 private struct JournalArrival: Sendable {
   private let journal: Journal
   private let indices: Range<UInt64>
@@ -380,12 +354,12 @@ private struct JournalArrival: Sendable {
     if !isReversed { parts.reverse() }
   }
 
-  /// Traps if an event of the frame at hand would come twice.
+  /// Traps if an event of the current frame would come twice.
   func checkInvariants() { cursor.checkInvariants() }
 
   mutating func next() throws(LogError) -> ScannedEvent? {
     while true {
-      if let event = cursor.take(place: journal.number) { return event }
+      if let event = cursor.take(base: journal.base) { return event }
       guard let part = parts.last else { return nil }
       let read = try omissions.reading { () throws(LogError) in try journal.contents(of: part) }
       parts.removeLast()

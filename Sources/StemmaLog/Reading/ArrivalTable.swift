@@ -1,16 +1,16 @@
-/// Numbers at places 0 ..< count, 0 where there is none: one for each event of a segment, at its arrival.
+/// Numbers at places 0 ..< count, one for each event of a segment at its arrival; 0: no event.
 ///
-/// After a purge few events may be left of many arrivals, and a footer can claim any: it is not proven before its blocks are
-/// read. So a table of all places is made only where there are few (`LogLimits.fewArrivals`), or where blocks of their length
-/// can hold an eighth as many events; else only what is entered takes memory. Beyond the first 8 MiB that is 8 KiB for each byte of
-/// the blocks at most, and only where deflate could make so many events of them.
+/// After a purge, few events may remain of many arrivals, and an unverified footer can claim any
+/// number. The table is dense only for few arrivals (`LogLimits.fewArrivals`), or if blocks of
+/// their length can hold an eighth as many events. Otherwise only entries take memory. Beyond the
+/// first 8 MiB, a dense table takes at most 8 KiB for each byte of the blocks.
 struct ArrivalTable: Sendable {
   let count: Int
-  /// Of all places; or none, and `entries` counts.
+  /// All places; empty if `entries` is in use.
   private var places: [UInt64]
   private var entries: [Int: UInt64] = [:]
 
-  /// For arrivals that blocks have.
+  /// A table for the arrivals of blocks.
   init(_ count: Int, for blocks: [BlockEntry]) {
     self.count = count
     let events = blocks.reduce(0) { $0 + Self.mostEvents($1) }
@@ -18,12 +18,12 @@ struct ArrivalTable: Sendable {
     places = isDense ? [UInt64](repeating: 0, count: count) : []
   }
 
-  /// How many events a block can hold that is as long as the footer says. A gap has none that could be read.
+  /// The maximum of events in a block of this length.
   private static func mostEvents(_ block: BlockEntry) -> Int {
-    block.isGap ? 0 : min(block.events, block.length * LogLimits.eventsOfAByte)
+    min(block.events, block.length * LogLimits.eventsOfAByte)
   }
 
-  /// Whether there is memory for all places.
+  /// Whether all places are allocated.
   var isDense: Bool { places.count == count }
 
   subscript(place: Int) -> UInt64 {
@@ -31,7 +31,7 @@ struct ArrivalTable: Sendable {
     set { if isDense { places[place] = newValue } else { entries[place] = newValue } }
   }
 
-  /// Traps if anything is entered where no place is. For tests and the suites.
+  /// Traps if an entry has no place. For tests and the suites.
   func checkInvariants() {
     precondition(places.isEmpty || entries.isEmpty, "a place is kept once")
     precondition(entries.keys.allSatisfy { (0..<count).contains($0) }, "each arrival has a place")

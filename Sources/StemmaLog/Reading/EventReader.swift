@@ -1,23 +1,40 @@
 import StemmaEvents
 
-/// Which partitions a reader gives.
-package typealias PartitionFilter = @Sendable (Partition) -> Bool
+/// The partitions that a reader returns.
+package struct PartitionFilter: Sendable {
+  /// Their names, if they are known. A reader then searches only the places of these partitions.
+  let named: Set<Partition>?
+  private let isWanted: @Sendable (Partition) -> Bool
 
-/// Events of a log, one after the other, in the order for which it was made.
+  package init(_ isWanted: @escaping @Sendable (Partition) -> Bool) {
+    named = nil
+    self.isWanted = isWanted
+  }
+
+  package init(named: Set<Partition>) {
+    self.named = named
+    isWanted = { named.contains($0) }
+  }
+
+  package func callAsFunction(_ partition: Partition) -> Bool { isWanted(partition) }
+}
+
+/// Events of a log, one after the other, in the order of the reader.
 ///
-/// A reader sees the log as it was when the reader was made; appends, sealing and rewriting by the same process
-/// do not disturb it (a file that was opened stays readable after its removal; one that was not yet opened and
-/// is gone gives `.system` with ENOENT: make a new reader after `refresh`). After an error, further calls give
-/// the same error or nil; no wrong event is ever returned.
+/// A reader sees the log as of its creation. Appends, seals and rewrites of the same process do not
+/// disturb it, and an open file stays readable after its removal. A file that is removed before it
+/// is opened throws `.damaged` (`.missing`); the caller makes a new reader after `refresh`. After
+/// an error, further calls throw the same error or return nil. No wrong event is ever returned.
 package struct EventReader: Sendable {
   private var source: any EventSource
 
-  /// The note of the last event's commit, if it has one.
+  /// Author and message of the last event's commit, if it has them.
   package private(set) var note: CommitNote?
 
   init(_ source: any EventSource) { self.source = source }
 
-  /// Traps if what is left to be read contradicts itself. For tests and the suites, between two events.
+  /// Traps if the state of the reader contradicts itself. For tests and the suites, between two
+  /// events.
   package func checkInvariants() { source.checkInvariants() }
 
   /// The next event, nil after the last.
@@ -28,7 +45,6 @@ package struct EventReader: Sendable {
   }
 }
 
-/// Where a reader's events come from.
 protocol EventSource: Sendable {
   mutating func next() throws(LogError) -> (StoredEvent, CommitNote?)?
 
@@ -37,24 +53,61 @@ protocol EventSource: Sendable {
 
 /// One file as a reader sees it.
 enum FileView: Sendable {
-  case segment(SegmentHeader, path: String)
+  case segment(SegmentEntry)
   case journal(Journal)
   /// Reading it throws.
-  case damaged(Damage, place: UInt64)
+  case damaged(Damage, base: Position)
 
-  var isDamaged: Bool { if case .damaged = self { true } else { false } }
-
-  /// The file number in the positions of its events.
-  var place: UInt64 {
+  /// The position of its arrival 0.
+  var base: Position {
     switch self {
-    case .segment(let header, _): header.place
-    case .journal(let journal): journal.number
-    case .damaged(_, let place): place
+    case .segment(let entry): entry.base
+    case .journal(let journal): journal.base
+    case .damaged(_, let base): base
+    }
+  }
+
+  /// The position behind its readable events.
+  var end: Position {
+    switch self {
+    case .segment(let entry): entry.past
+    case .journal(let journal): journal.endPosition
+    case .damaged(_, let base): base
+    }
+  }
+
+  /// The arrivals of a file that lie in a range of positions.
+  func arrivals(in range: Range<Position>) -> Range<UInt64> {
+    let low = range.lowerBound.distance(from: base)
+    return low..<max(low, range.upperBound.distance(from: base))
+  }
+
+  /// Whether a file has positions of a range, or may have.
+  func overlaps(_ range: Range<Position>) -> Bool {
+    switch self {
+    case .segment(let entry): entry.base < range.upperBound && range.lowerBound < entry.past
+    case .journal(let journal):
+      journal.base < range.upperBound
+        && (range.lowerBound < journal.endPosition || !journal.holes.isEmpty)
+    case .damaged(_, let base): base < range.upperBound
     }
   }
 }
 
-/// One event of a block, not made yet.
+/// The files of a log as a reader found them, and their directory.
+struct FileViews: Sendable {
+  /// In the order of the log.
+  var files: [FileView]
+  let directory: String
+  let log: LogID
+  let fileSystem: any FileSystem
+
+  func segment(_ entry: SegmentEntry, staysOpen: Bool = true) throws(LogError) -> Segment {
+    try Segment(entry, in: directory, log: log, fileSystem: fileSystem, staysOpen: staysOpen)
+  }
+}
+
+/// One event of a block, not constructed yet.
 package struct ScannedEvent: Sendable {
   package let block: BlockContents
   /// Its place in the block.
@@ -65,17 +118,17 @@ package struct ScannedEvent: Sendable {
   package var note: CommitNote? { block.note(index) }
 }
 
-/// As an `EventReader`, without making the events.
+/// Like an `EventReader`, without constructing the events.
 package struct EventScan: Sendable {
   fileprivate var source: ArrivalSource
 
   init(source: ArrivalSource) { self.source = source }
 
-  /// Gives the events that are left, until `body` says false.
+  /// Passes the remaining events to `body` until it returns false.
   package mutating func forEach(_ body: (ScannedEvent) throws -> Bool) throws { try source.forEach(body) }
 }
 
-/// Some events of one block, being given out.
+/// Some events of one block, to be returned one by one.
 struct BlockRun: Sendable {
   private struct Place {
     var arrival: UInt64
@@ -91,7 +144,7 @@ struct BlockRun: Sendable {
     places = []
   }
 
-  /// Those whose arrival is in a range and whose partition is wanted (nil: all), forwards or backwards.
+  /// The events with an arrival in a range and a wanted partition, forwards or backwards.
   init(
     _ block: BlockContents, _ arrivals: Range<UInt64>, isReversed: Bool,
     _ isWanted: (Partition) -> Bool
@@ -109,7 +162,7 @@ struct BlockRun: Sendable {
     if !isReversed { places.reverse() }
   }
 
-  /// Those of some keys, forwards.
+  /// The events of some keys, forwards.
   init(_ block: BlockContents, below limit: UInt64, keys: [Bool]) {
     self.block = block
     places = []
@@ -130,14 +183,15 @@ struct BlockRun: Sendable {
       "they come in their order, or against it")
   }
 
-  mutating func take(place file: UInt64) -> ScannedEvent? {
+  /// `base`: the position of arrival 0 of its file.
+  mutating func take(base: Position) -> ScannedEvent? {
     guard let block, let place = places.popLast() else { return nil }
     return ScannedEvent(
-      block: block, index: Int(place.index), position: Position(file: file, index: place.arrival))
+      block: block, index: Int(place.index), position: base.advanced(by: place.arrival))
   }
 }
 
-/// Decoded events of one block or journal, being given out.
+/// Decoded events of one block or journal, to be returned one by one.
 struct EventRun: Sendable {
   private(set) var events: [BlockEvent]
   private let notes: [CommitID: CommitNote]
@@ -158,8 +212,8 @@ struct EventRun: Sendable {
   /// Traps if more were given than there are.
   func checkInvariants() { precondition(index <= events.count, "an event is given once") }
 
-  func stored(_ event: BlockEvent, place: UInt64) -> (StoredEvent, CommitNote?) {
+  func stored(_ event: BlockEvent, base: Position) -> (StoredEvent, CommitNote?) {
     let note = notes.isEmpty ? nil : notes[event.event.commit]
-    return (StoredEvent(event.event, at: Position(file: place, index: event.arrival)), note)
+    return (StoredEvent(event.event, at: base.advanced(by: event.arrival)), note)
   }
 }

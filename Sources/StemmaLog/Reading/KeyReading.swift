@@ -1,7 +1,7 @@
 import StemmaEvents
 
-/// Gives events in the order of (partition, model, key), and for one key in arrival order: a merge of all
-/// files. Memory: one block for each segment, and each journal as a whole.
+/// Returns events by (partition, model, key), and by arrival for one key, by merging all files.
+/// Memory: one block for each segment, and each journal as a whole.
 struct KeySource: EventSource {
   private struct Candidate: Comparable, Sendable {
     var key: RecordKey
@@ -18,29 +18,27 @@ struct KeySource: EventSource {
   private var heap = MergeHeap<Candidate>()
 
   init(
-    _ views: [FileView], upTo end: Position, filter: PartitionFilter?, fileSystem: any FileSystem,
-    around omissions: Omissions?, staysOpen: Bool
+    _ views: FileViews, upTo end: Position, filter: PartitionFilter?, around omissions: Omissions?,
+    staysOpen: Bool
   ) throws(LogError) {
-    for view in views where view.place <= end.file {
-      let limit = view.place == end.file ? end.index : .max
-      if limit == 0 { continue }
+    for view in views.files where view.base < end {
+      let limit = end.distance(from: view.base)
       let opened = try omissions.reading { () throws(LogError) in
-        try KeyCursor(view, below: limit, filter, fileSystem, omissions, staysOpen: staysOpen)
+        try KeyCursor(view, of: views, below: limit, filter, omissions, staysOpen: staysOpen)
       }
       guard var cursor = opened else { continue }
       if let event = try cursor.current() {
-        heap.insert(candidate(event, cursor.place, cursors.count))
+        heap.insert(candidate(event, cursor.base, cursors.count))
         cursors.append(cursor)
       }
     }
   }
 
-  private func candidate(_ event: BlockEvent, _ place: UInt64, _ slot: Int) -> Candidate {
-    Candidate(
-      key: RecordKey(event.event), position: Position(file: place, index: event.arrival), slot: slot)
+  private func candidate(_ event: BlockEvent, _ base: Position, _ slot: Int) -> Candidate {
+    Candidate(key: RecordKey(event.event), position: base.advanced(by: event.arrival), slot: slot)
   }
 
-  /// Traps if a file does not stand at the event by which it waits for its turn.
+  /// Traps if the first file of the heap is not at the event by which it is ordered.
   func checkInvariants() {
     heap.checkInvariants()
     for cursor in cursors { cursor.checkInvariants() }
@@ -48,7 +46,7 @@ struct KeySource: EventSource {
     precondition(cursors.indices.contains(first.slot), "who waits is a file")
     let cursor = cursors[first.slot]
     precondition(
-      cursor.place == first.position.file && cursor.standing?.arrival == first.position.index,
+      cursor.standing.map { cursor.base.advanced(by: $0.arrival) } == first.position,
       "the first event is that at which its file stands")
   }
 
@@ -56,14 +54,14 @@ struct KeySource: EventSource {
     guard let slot = heap.first?.slot else { return nil }
     guard let result = try cursors[slot].take() else { return nil }
     let following = try cursors[slot].current()
-    heap.replaceFirst(with: following.map { candidate($0, cursors[slot].place, slot) })
+    heap.replaceFirst(with: following.map { candidate($0, cursors[slot].base, slot) })
     return result
   }
 }
 
 /// One file in key order.
 private struct KeyCursor: Sendable {
-  let place: UInt64
+  let base: Position
   private let segment: Segment?
   private let limit: UInt64
   private let wanted: Set<Partition>?
@@ -73,25 +71,18 @@ private struct KeyCursor: Sendable {
   private var cursor = EventRun()
 
   init(
-    _ view: FileView, below limit: UInt64, _ filter: PartitionFilter?, _ fileSystem: any FileSystem,
+    _ view: FileView, of views: FileViews, below limit: UInt64, _ filter: PartitionFilter?,
     _ omissions: Omissions?, staysOpen: Bool
   ) throws(LogError) {
     self.omissions = omissions
-    place = view.place
+    base = view.base
     self.limit = limit
     switch view {
     case .damaged(let damage, _): throw damage.error
-    case .segment(let header, let path):
-      let segment = try Segment(path: path, header: header, fileSystem: fileSystem, staysOpen: staysOpen)
-      let footer = try segment.footer()
-      var blocks = footer.blocks
-      if let filter {
-        let selection = footer.selection(filter)
-        blocks = selection.blocks.map { footer.blocks[$0] }
-        wanted = selection.partitions
-      } else {
-        wanted = nil
-      }
+    case .segment(let entry):
+      let segment = try views.segment(entry, staysOpen: staysOpen)
+      let blocks: [BlockEntry]
+      (blocks, wanted) = try segment.selection(filter)
       self.segment = segment
       waiting = blocks.filter { $0.firstArrival < limit }.reversed()
     case .journal(let journal):
@@ -105,7 +96,7 @@ private struct KeyCursor: Sendable {
     }
   }
 
-  /// The event that was asked for last.
+  /// The event that `current` returned last.
   var standing: BlockEvent? { cursor.current }
 
   func checkInvariants() {
@@ -114,7 +105,7 @@ private struct KeyCursor: Sendable {
     cursor.checkInvariants()
   }
 
-  /// The next event, which stays.
+  /// The next event, without consuming it.
   mutating func current() throws(LogError) -> BlockEvent? {
     while cursor.current == nil, let entry = waiting.last, let segment {
       let read = try omissions.reading { () throws(LogError) in
@@ -135,6 +126,6 @@ private struct KeyCursor: Sendable {
   mutating func take() throws(LogError) -> (StoredEvent, CommitNote?)? {
     guard let event = try current() else { return nil }
     cursor.advance()
-    return cursor.stored(event, place: place)
+    return cursor.stored(event, base: base)
   }
 }

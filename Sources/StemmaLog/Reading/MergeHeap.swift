@@ -13,14 +13,14 @@ struct MergeHeap<Element: Comparable & Sendable>: Sendable {
     }
   }
 
-  /// Traps if an element stands above a lesser one. For tests.
+  /// Traps if an element is above a lesser one. For tests.
   func checkInvariants() {
     for child in items.indices.dropFirst() {
       precondition(!(items[child] < items[(child - 1) / 2]), "no element is less than the one above it")
     }
   }
 
-  /// Takes the least element away and, if there is one, puts `item` in. In O(log n) comparisons.
+  /// Replaces the least element by `item`, or removes it without one. In O(log n) comparisons.
   mutating func replaceFirst(with item: Element?) {
     if let item {
       items[0] = item

@@ -1,26 +1,25 @@
 import Foundation
 import StemmaEvents
 
-/// The files of a log as they are now, to be read record by record, also on another thread.
+/// The current files of a log, to be read record by record, also on another thread.
 package struct RecordFiles: Sendable {
-  fileprivate let views: [FileView]
-  fileprivate let fileSystem: any FileSystem
+  fileprivate let views: FileViews
   fileprivate let staysOpen: Bool
 
-  /// Opens every file, if these are not more than `Log.Options.openSegments`. Memory: a block for each
-  /// segment, sixteen more, and the journals.
+  /// Keeps every file open if there are at most `Log.Options.openSegments`. Memory: a block for
+  /// each segment, sixteen more, and the journals.
   package func open() throws(LogError) -> RecordMerge { try RecordMerge(self) }
 }
 
 extension Log {
-  /// All events of the log, for `RecordMerge`. With damage, reading it throws.
+  /// All events of the log, for `RecordMerge`. Reading damage throws it.
   package var recordFiles: RecordFiles {
-    RecordFiles(views: views, fileSystem: fileSystem, staysOpen: views.count <= options.openSegments)
+    RecordFiles(views: fileViews, staysOpen: views.count <= options.openSegments)
   }
 }
 
-/// Gives all events by (partition, model, key), those of one key in arrival order, without making any `Event`: a
-/// merge of the files' blocks, read in place. A class, because its parts are classes and copies would share them.
+/// Returns all events by (partition, model, key), and by arrival for one key, without constructing
+/// any `Event`. Merges blocks in place. A class, because its parts are classes.
 ///
 ///     while try merge.nextRecord() {
 ///       while let source = merge.nextSource() {
@@ -29,12 +28,12 @@ extension Log {
 ///       }
 ///     }
 package final class RecordMerge {
-  /// The record at which a source stands.
+  /// The current record of a source.
   private struct Head {
-    /// `atEnd`: there is none any more.
+    /// `atEnd`: the source has no record left.
     var run: Int32
     var source: Int32
-    /// In place, so that comparing asks no object.
+    /// In place, so that comparing dereferences no object.
     var key: UnsafeRawBufferPointer
 
     static let atEnd = BlockSource.atEnd
@@ -49,7 +48,7 @@ package final class RecordMerge {
   /// The places in the heap of the sources that hold the current record, rising.
   private let members: UnsafeMutableBufferPointer<Int>
   private var memberCount = 0
-  /// The same sources by number, and how many of them were given out.
+  /// The same sources by number, and how many of them were returned.
   private let order: UnsafeMutableBufferPointer<Int>
   private var given = 0
 
@@ -60,13 +59,12 @@ package final class RecordMerge {
     func add(_ blocks: any KeyedBlocks) throws(LogError) {
       if let source = try BlockSource(blocks, number: sources.count, runs) { sources.append(source) }
     }
-    for view in files.views {
+    for view in files.views.files {
       switch view {
       case .damaged(let damage, _): throw damage.error
-      case .segment(let header, let path):
-        let segment = try Segment(
-          path: path, header: header, fileSystem: files.fileSystem, staysOpen: files.staysOpen)
-        try add(try SegmentBlocks(segment: segment, entries: try segment.footer().blocks, ahead: ahead))
+      case .segment(let entry):
+        let segment = try files.views.segment(entry, staysOpen: files.staysOpen)
+        try add(try SegmentBlocks(segment: segment, entries: try segment.root().blocks, ahead: ahead))
       case .journal(let journal): try add(JournalBlocks(try journal.contents().events, path: journal.path))
       }
     }
@@ -87,11 +85,11 @@ package final class RecordMerge {
     order.deallocate()
   }
 
-  /// Moves to the next record; false behind the last. Every source of the record before must have been read to the
-  /// end of that.
+  /// Moves to the next record; false behind the last. The caller must have read every source of the
+  /// current record to the end of that record.
   package func nextRecord() throws(LogError) -> Bool {
     precondition(given == memberCount, "all events of a record are read before the next")
-    // From the last place on: what stands below a place is in order when its turn comes.
+    // From the last place on: the heap below a place is in order when its turn comes.
     while memberCount > 0 {
       memberCount -= 1
       let place = members[memberCount]
@@ -109,18 +107,18 @@ package final class RecordMerge {
   /// Its encoded key, in place, until the first of its sources is moved on.
   package var key: UnsafeRawBufferPointer { heap[0].key }
 
-  /// The next of the sources of the record, at its first event there; nil behind the last. The texts that its cursor
-  /// gives are valid until it is moved on.
+  /// The next source of the record, at its first event there; nil behind the last. The texts of its
+  /// cursor are valid until the cursor moves.
   package func nextSource() -> BlockSource? {
     guard given < memberCount else { return nil }
     given += 1
     return sources[order[given - 1]]
   }
 
-  /// Traps if the heap is none, or those that are given out do not stand at the record. For tests, right behind
-  /// `nextRecord`: whoever reads a source moves it away from what the heap says.
+  /// Traps if the heap is out of order, or a returned source is not at the record. For tests,
+  /// directly after `nextRecord`: reading a source moves it ahead of the heap.
   package func checkInvariants() {
-    precondition(Set(heap.map(\.source)).count == sources.count, "each source stands in the heap once")
+    precondition(Set(heap.map(\.source)).count == sources.count, "the heap contains each source once")
     for place in heap.indices.dropFirst() {
       precondition(compare((place - 1) / 2, place) <= 0, "no record comes before the first one")
     }
@@ -134,7 +132,7 @@ package final class RecordMerge {
     ahead.checkInvariants()
   }
 
-  /// Of the sources of the current record: in all blocks, a run of keys with one partition and model has one number.
+  /// The names of a source's run. A pair of partition and model has one number in all blocks.
   package func partition(ofRun run: Int) -> Partition { runs.names[run].partition }
   package func model(ofRun run: Int) -> String { runs.names[run].model }
 
@@ -166,7 +164,7 @@ package final class RecordMerge {
     }
   }
 
-  /// The sources at the record of the first one: they hang together at the top of the heap.
+  /// Finds the sources at the record of the first one, which are connected at the top of the heap.
   private func findMembers() {
     members[0] = 0
     memberCount = 1
@@ -202,7 +200,7 @@ private final class RunNames {
   private var numbers: [Name: Int] = [:]
   private(set) var names: [(partition: Partition, model: String)] = []
 
-  /// Of each run of a block.
+  /// The number of each run of a block.
   func numbers(of cursor: BlockCursor) -> [Int] {
     (0..<cursor.runCount).map { run in
       let (partition, model) = cursor.names(ofRun: run)
@@ -239,7 +237,7 @@ private protocol KeyedBlocks {
   func checkInvariants()
 }
 
-/// A segment's blocks in key order, each opened by `ahead` before its turn, or when it comes.
+/// A segment's blocks in key order, each opened by `ahead`, or when its turn comes.
 private final class SegmentBlocks: KeyedBlocks {
   private let segment: Segment
   /// Blocks to come, the next one last.
@@ -254,7 +252,7 @@ private final class SegmentBlocks: KeyedBlocks {
     try ahead.enter(self)
   }
 
-  /// Where the next block begins; nil behind the last one.
+  /// The first key of the next block; nil behind the last one.
   var nextKey: RecordKey? { waiting.last?.firstKey }
   var isBegun: Bool { following != nil }
 
@@ -272,10 +270,9 @@ private final class SegmentBlocks: KeyedBlocks {
 
   func checkInvariants() {
     precondition(following == nil || !waiting.isEmpty, "what is unpacked is still to come")
-    following?.checkInvariants()
   }
 
-  /// Reads the next block here, and has it unpacked on another thread.
+  /// Reads the next block here; another thread unpacks it.
   func begin() throws(LogError) {
     guard let entry = waiting.last else { return }
     let bytes = try segment.bytes(of: entry)
@@ -288,10 +285,10 @@ private final class SegmentBlocks: KeyedBlocks {
   }
 }
 
-/// Has blocks unpacked on other threads while those before them are read: of all files the few whose turn comes first, at the
-/// opening those that are opened first, so that many files do not hold two blocks each. Files are read on the reader's own thread.
+/// Unpacks blocks on other threads, while the reader's own thread reads the files. Takes the few
+/// whose turn comes first, so that many files do not hold two blocks each.
 private final class BlocksAhead {
-  /// A file whose next block nobody unpacks yet. It owns this, not the other way round.
+  /// A file whose next block no thread unpacks yet. It owns `BlocksAhead`, not vice versa.
   private struct Waiting {
     var key: RecordKey
     weak var file: SegmentBlocks?
@@ -302,7 +299,7 @@ private final class BlocksAhead {
   private var waiting: [Waiting] = []
   private var begun = 0
 
-  /// To be called when the next block of a file is another one.
+  /// Call it when the next block of a file changes.
   func enter(_ file: SegmentBlocks) throws(LogError) {
     if let key = file.nextKey {
       let place = waiting.firstIndex { $0.key < key } ?? waiting.count
@@ -315,12 +312,12 @@ private final class BlocksAhead {
     }
   }
 
-  /// To be called when the turn of a file's next block has come.
+  /// Call it when a file's next block is due.
   func leave(_ file: SegmentBlocks) {
     if file.isBegun { begun -= 1 } else { waiting.removeAll { $0.file === file } }
   }
 
-  /// Traps if too many blocks are made ahead, or what waits is not in order.
+  /// Traps if too many blocks are unpacked in advance, or the waiting files are out of order.
   func checkInvariants() {
     precondition((0...Self.limit).contains(begun), "few blocks are made ahead")
     precondition(waiting.isEmpty || begun == Self.limit, "as many as may be")
@@ -329,7 +326,7 @@ private final class BlocksAhead {
   }
 }
 
-/// A journal's events, sorted and laid out in blocks as a segment's would be.
+/// A journal's events, sorted and encoded in blocks like those of a segment.
 private struct JournalBlocks: KeyedBlocks {
   private var blocks: [[UInt8]] = []
   private let path: String
@@ -343,7 +340,7 @@ private struct JournalBlocks: KeyedBlocks {
     for (place, entry) in sorted.enumerated() {
       size += events[entry.index].event.rawSize
       guard size >= LogLimits.blockTarget || place == sorted.count - 1 else { continue }
-      // Inside of a block events stand in arrival order.
+      // Inside a block, events are in arrival order.
       for index in sorted[start...place].map(\.index).sorted() {
         writer.append(events[index].event, arrival: events[index].arrival)
       }
@@ -366,9 +363,9 @@ package final class BlockSource {
   /// Counts the sources from 0.
   package let number: Int
   private var blocks: any KeyedBlocks
-  /// Stands at an event, unless all were given.
+  /// At an event, unless all were returned.
   package private(set) var cursor: BlockCursor
-  /// The record at hand, by the merge's number of its run, its key in place; `atEnd` behind the last.
+  /// The current record: the merge's number of its run, its key in place; `atEnd` behind the last.
   fileprivate private(set) var record: (run: Int32, key: UnsafeRawBufferPointer)
   fileprivate static let atEnd = Int32.max
   /// Counts the blocks that were opened.
@@ -396,8 +393,9 @@ package final class BlockSource {
     blocks.checkInvariants()
   }
 
-  /// Moves to the next event, and says whether it is one of the same record. If not, it is the first of another one,
-  /// or there is none. `cursor` is this one's, in the caller's hands: each look at a property that may change counts a reference.
+  /// Moves to the next event and returns whether it is of the same record. If not, it is the first
+  /// of another record, or there is none. The caller holds `cursor` in a variable, because each
+  /// access to the property counts a reference.
   package func nextOfRecord(_ cursor: inout BlockCursor) throws(LogError) -> Bool {
     assert(cursor === self.cursor, "a source is moved on by its own cursor")
     let key = cursor.key

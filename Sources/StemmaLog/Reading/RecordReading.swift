@@ -1,8 +1,8 @@
 import StemmaEvents
 
-/// Gives the events of some records, those of each in arrival order. Reads each block once in which any of them may
-/// stand. Memory: one block. Of a block only the events of the records are made, and its values are unpacked only if it
-/// has any.
+/// Returns the events of some records, those of each in arrival order. Reads each block once that
+/// may contain any of them. Memory: one block. Constructs only the events of the records, and
+/// unpacks the values of a block only if it has any.
 struct RecordSource: EventSource {
   private enum Part: Sendable {
     case block(Segment, BlockEntry)
@@ -10,67 +10,65 @@ struct RecordSource: EventSource {
   }
 
   /// Files to come, the next one last.
-  private var views: [FileView]
+  private var views: FileViews
   private let wanted: WantedRecords
   private let end: Position
-  private let fileSystem: any FileSystem
   private let omissions: Omissions?
-  /// Of the file `place`, the next one last.
+  /// Parts of the file that begins at `base`, the next one last.
   private var parts: [Part] = []
-  private var place: UInt64 = 0
+  private var base = Position.first
   private var run = BlockRun()
 
   init(
-    _ views: [FileView], records: [RecordKey], upTo end: Position, fileSystem: any FileSystem,
-    around omissions: Omissions?
+    _ views: FileViews, records: [RecordKey], upTo end: Position, around omissions: Omissions?
   ) {
-    self.views = views.filter { Position(file: $0.place, index: 0) < end }.reversed()
+    self.views = views
+    self.views.files = views.files.filter { $0.base < end }.reversed()
     wanted = WantedRecords(records)
     self.end = end
-    self.fileSystem = fileSystem
     self.omissions = omissions
   }
 
   mutating func next() throws(LogError) -> (StoredEvent, CommitNote?)? {
     while true {
-      if let event = run.take(place: place) { return (event.stored, event.note) }
+      if let event = run.take(base: base) { return (event.stored, event.note) }
       if let part = parts.last {
         let read = try omissions.reading { () throws(LogError) in try run(of: part) }
         parts.removeLast()
         run = (read ?? nil) ?? BlockRun()
         continue
       }
-      guard let view = views.last else { return nil }
+      guard let view = views.files.last else { return nil }
       let found = try omissions.reading { () throws(LogError) in try self.parts(of: view) }
-      place = view.place
+      base = view.base
       parts = (found ?? []).reversed()
-      views.removeLast()
+      views.files.removeLast()
     }
   }
 
   /// Traps if a file would be read twice.
   func checkInvariants() {
-    for (a, b) in zip(views, views.dropFirst()) { precondition(a.place >= b.place, "the next one is last") }
-    precondition(views.last.map { $0.place >= place } ?? true, "files are read in the order of their places")
+    let files = views.files
+    for (a, b) in zip(files, files.dropFirst()) { precondition(a.base >= b.base, "the next one is last") }
+    precondition(files.last.map { $0.base >= base } ?? true, "files are read in their order")
     run.checkInvariants()
   }
 
-  /// Indices at or above it are not given.
-  private func limit(_ place: UInt64) -> UInt64 { place == end.file ? end.index : .max }
+  /// The first arrival that is not returned.
+  private func limit(_ base: Position) -> UInt64 { end.distance(from: base) }
 
   private func parts(of view: FileView) throws(LogError) -> [Part] {
     switch view {
     case .damaged(let damage, _): throw damage.error
     case .journal(let journal):
-      return journal.parts(in: 0..<limit(view.place)).map { .frame(journal, $0) }
-    case .segment(let header, let path):
-      let segment = try Segment(path: path, header: header, fileSystem: fileSystem)
-      // Without the filter more is read, and nothing is missed.
+      return journal.parts(in: 0..<limit(view.base)).map { .frame(journal, $0) }
+    case .segment(let entry):
+      let segment = try views.segment(entry)
+      // A damaged filter costs reads, but misses nothing.
       let keys = try omissions.reading { () throws(LogError) in try segment.filter() }
       let passing = wanted.passing(keys)
       if passing.isEmpty { return [] }
-      let footer = try segment.footer()
-      return footer.blocks(inWhichMayStand: passing).map { .block(segment, footer.blocks[$0]) }
+      return try segment.root().blocks(inWhichMayStand: passing).map { .block(segment, $0) }
     }
   }
 
@@ -80,7 +78,7 @@ struct RecordSource: EventSource {
     case .block(let segment, let entry):
       return try run(segment.path, entry.offset, try segment.block(entry))
     case .frame(let journal, let part):
-      // Of most frames no more than the keys is unpacked.
+      // Most frames lack the record, and only their keys are unpacked.
       if let record = wanted.only, !(try journal.holds(record, part)) { return nil }
       return try run(journal.path, journal.offset(of: part), try journal.block(of: part))
     }
@@ -89,14 +87,14 @@ struct RecordSource: EventSource {
   private func run(_ path: String, _ offset: UInt64, _ block: BlockReader) throws(LogError) -> BlockRun? {
     guard let keys = wanted.keys(of: block) else { return nil }
     let contents = try decoding(path, offset) { () throws(EventsError) in try BlockContents(block) }
-    return BlockRun(contents, below: limit(place), keys: keys)
+    return BlockRun(contents, below: limit(base), keys: keys)
   }
 }
 
-/// Records that are looked for.
+/// The records to find.
 private struct WantedRecords: Sendable {
   private let records: Set<RecordKey>
-  /// In their order, with what a key filter asks for.
+  /// Sorted, with the hashes for key filters.
   private let sorted: [(record: RecordKey, hash: UInt64)]
 
   init(_ records: [RecordKey]) {
@@ -104,13 +102,13 @@ private struct WantedRecords: Sendable {
     sorted = self.records.sorted().map { ($0, KeyFilter.hash($0)) }
   }
 
-  /// The record, if it is one.
+  /// The record, if there is exactly one.
   var only: BlockReader.Record? {
     guard sorted.count == 1, let record = sorted.first?.record else { return nil }
     return BlockReader.Record(partition: record.partition, model: record.model, key: record.key)
   }
 
-  /// Those that a file may have, in their order.
+  /// The records that pass a file's key filter, sorted.
   func passing(_ filter: KeyFilter?) -> [RecordKey] {
     sorted.filter { filter?.mayContain($0.hash) ?? true }.map(\.record)
   }
@@ -128,35 +126,16 @@ private struct WantedRecords: Sendable {
   }
 }
 
-extension SegmentFooter {
-  /// The blocks in which any of some records, which are sorted, may stand.
-  fileprivate func blocks(inWhichMayStand records: [RecordKey]) -> [Int] {
-    var found: [Int] = []
-    var rest = records[...]
-    for run in partitions {
-      rest = rest.drop { $0.partition < run.partition }
-      let own = rest.prefix { $0.partition == run.partition }
-      if own.isEmpty { continue }
-      rest = rest[own.endIndex...]
-      // Partitions may share a block.
-      for index in run.blocks where index > found.last ?? -1 && mayStand(own, inBlock: index) {
-        found.append(index)
-      }
+extension FooterRoot {
+  /// The blocks that may contain any of some sorted records. A block may contain a record if it
+  /// does not begin behind the record, and the next block not before it.
+  fileprivate func blocks(inWhichMayStand records: [RecordKey]) -> [BlockEntry] {
+    var found = 0..<0
+    return records.flatMap { record in
+      let first = blocks.partitioningIndex { !($0.firstKey < record) } - 1
+      let end = blocks.partitioningIndex { record < $0.firstKey }
+      found = max(first, found.upperBound)..<max(first, found.upperBound, end)
+      return blocks[found]
     }
-    return found
-  }
-
-  /// A block may hold a record of its partition if it does not begin behind it and the next one does not begin before
-  /// it.
-  private func mayStand(_ records: ArraySlice<RecordKey>, inBlock index: Int) -> Bool {
-    if blocks[index].isGap { return true }
-    // The first that does not stand before the block.
-    var (low, high) = (records.startIndex, records.endIndex)
-    while low < high {
-      let middle = (low + high) / 2
-      if records[middle] < blocks[index].firstKey { low = middle + 1 } else { high = middle }
-    }
-    guard low < records.endIndex else { return false }
-    return !(index + 1 < blocks.count && blocks[index + 1].firstKey < records[low])
   }
 }

@@ -1,6 +1,6 @@
 import StemmaEvents
 
-/// An event as it is shipped: with the note of its commit, and its digest.
+/// An event to ship, with its author and message, and its digest.
 package struct DigestedEvent: Sendable {
   package var event: Event
   package var note: CommitNote?
@@ -14,23 +14,23 @@ package struct DigestedEvent: Sendable {
 }
 
 extension Log {
-  /// The events of some partitions in a sealed file, in arrival order, where few blocks have them all. These are read
-  /// here, and taken apart on another thread: for those who ask for several files before they need the first.
+  /// The events of some partitions in a sealed file, in arrival order, if few blocks contain them.
+  /// The caller's thread reads these blocks, and another one decodes them in advance.
   ///
-  /// Nil of a journal, where there are more blocks, or where anything cannot be read; and what is made is nil where
-  /// anything in the blocks is damaged. `events` gives the same events of any file, and says what is wrong. Memory: the
+  /// Returns nil for a journal, more than `LogLimits.selectedBlocks` blocks, or a failed read. The
+  /// output is nil if a block is damaged. `events` returns the same events, or throws. Memory: the
   /// events.
   package func selectedEvents(
-    ofPlace place: UInt64, in partitions: Set<Partition>
+    ofFileAt base: Position, in partitions: Set<Partition>
   ) -> MadeAhead<[DigestedEvent]?>? {
-    for case .segment(let header, let path) in views where header.place == place {
+    for case .segment(let entry) in views where entry.base == base {
+      let path = LogFileName.segment(entry.number).path(in: directory)
       let read = Result { () throws(LogError) -> [ReadBlock]? in
-        let segment = try segment(header)
-        let footer = try footers.footer(of: segment)
-        let indices = footer.selection(partitions.contains).blocks
-        guard indices.count <= LogLimits.selectedBlocks else { return nil }
+        let segment = try segment(entry)
+        let entries = try segment.selection(PartitionFilter(named: partitions), footers).blocks
+        guard entries.count <= LogLimits.selectedBlocks else { return nil }
         var blocks: [ReadBlock] = []
-        for entry in indices.map({ footer.blocks[$0] }) {
+        for entry in entries {
           blocks.append(ReadBlock(entry: entry, bytes: try segment.bytes(of: entry)))
         }
         return blocks
@@ -52,7 +52,7 @@ extension Log {
     }
   }
 
-  /// Nil where something is damaged.
+  /// nil if a block is damaged.
   private static func events(
     of blocks: [ReadBlock], _ path: String, in partitions: Set<Partition>
   ) -> [DigestedEvent]? {

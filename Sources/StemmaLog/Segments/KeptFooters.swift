@@ -1,42 +1,45 @@
-import Synchronization
+import StemmaEvents
 
-/// Footers that were read and checked. Who ships asks for them twice: first to plan, then for the events; and where there
-/// are many partitions a footer is as long as the blocks of one of them. They are kept as they stand in their files, which
-/// takes a fraction of what they are in memory.
+/// Cache of footer roots and pages that were read and checked. A shipment reads them twice: to
+/// plan, and for the events. Their stored form takes a fraction of the decoded form.
 ///
-/// They are found by the digest of their file, so one that was written anew is another one. For exchanges only:
-/// `verify`, and whoever looks for damage, reads what is there.
+/// The digest of the file is the key, so a rewritten file is another one. Only exchanges use the
+/// cache: `verify` and other searches for damage read the files.
 final class KeptFooters: Sendable {
+  private struct Place: Hashable {
+    var file: SegmentDigest
+    var offset: UInt64
+  }
+
   private struct Kept {
-    var footers: [SegmentDigest: [UInt8]] = [:]
-    /// How long they are together.
+    var parts: [Place: [UInt8]] = [:]
+    /// Total length of the parts.
     var bytes = 0
   }
 
   private let kept = Mutex(Kept())
 
-  /// Throws `.damaged`.
-  func footer(of segment: Segment) throws(LogError) -> SegmentFooter {
-    let digest = segment.trailer.digest
-    if let known = kept.withLock({ $0.footers[digest] }) {
-      return try segment.footer(decoding: known)
-    }
-    let bytes = try segment.footerBytes()
-    let footer = try segment.footer(decoding: bytes)
+  /// The part of the footer at `offset`. `read` reads and checks it.
+  func part(
+    of file: SegmentDigest, at offset: UInt64, _ read: () throws(LogError) -> [UInt8]
+  ) throws(LogError) -> [UInt8] {
+    let place = Place(file: file, offset: offset)
+    if let known = kept.withLock({ $0.parts[place] }) { return known }
+    let bytes = try read()
     if bytes.count <= LogLimits.keptFooters {
       kept.withLock { kept in
         if kept.bytes + bytes.count > LogLimits.keptFooters { kept = Kept() }
-        if kept.footers.updateValue(bytes, forKey: digest) == nil { kept.bytes += bytes.count }
+        if kept.parts.updateValue(bytes, forKey: place) == nil { kept.bytes += bytes.count }
       }
     }
-    return footer
+    return bytes
   }
 
-  /// Traps if more is kept than may be, or what is kept is not counted. For tests, on any thread.
+  /// Traps if the cache is over its limit, or its bytes are miscounted. For tests, on any thread.
   func checkInvariants() {
     kept.withLock { kept in
       precondition(kept.bytes <= LogLimits.keptFooters, "memory is bounded")
-      precondition(kept.footers.isEmpty == (kept.bytes == 0), "each footer takes some bytes")
+      precondition(kept.parts.isEmpty == (kept.bytes == 0), "each part takes some bytes")
     }
   }
 }

@@ -1,10 +1,10 @@
 import StemmaEvents
 
-/// A Bloom filter over the records of a segment: whether a file may hold events of one record, without reading
-/// its blocks. Never says no wrongly.
+/// A Bloom filter over the records of a segment: whether a file may have events of one record,
+/// without reading its blocks. It has no false negatives.
 ///
-/// Its size is bounded by a part of the stored size of the file, because where records compress to a few bytes
-/// a filter would cost more than the block that it saves. The hashes are those of Kirsch and Mitzenmacher,
+/// Its size is limited to a part of the file's stored size: if records compress to a few bytes, a
+/// filter costs more than the block that it saves. The hashes are those of Kirsch and Mitzenmacher,
 /// "Less Hashing, Same Performance" (2006), over FNV-1a of partition, model and key.
 struct KeyFilter: Equatable, Sendable {
   static let bitsPerKey = 8
@@ -62,9 +62,9 @@ struct KeyFilter: Equatable, Sendable {
   }
 }
 
-/// Takes the hashes of records of one partition and model.
+/// Hashes records of one partition and model.
 package struct KeyHash {
-  /// FNV-1a of what comes before the key.
+  /// FNV-1a of the bytes before the key.
   private let start: UInt64
 
   package init(partition: Partition, model: String) {

@@ -1,15 +1,15 @@
 import Foundation
 import StemmaEvents
 
-/// Sorts events by (partition, model, key), those of one key as they were added: the order of segments and pieces.
+/// Sorts events by (partition, model, key) and `append` order, as segments and batches do.
 ///
-/// Keys are compared where they lie one behind the other, and partitions and models by rank, so that sorting neither
-/// copies events nor counts references to them.
+/// Keys are compared in one buffer, and partitions and models by rank. Sorting neither copies
+/// events nor counts references to them.
 package struct KeyOrder {
   package struct Entry {
-    /// Counts the events as they were added.
+    /// The index of the event in `append` order.
     package let index: Int
-    /// The events of a partition, and those of a record, have it in common.
+    /// The same for all events of a partition, and for all events of a record.
     package fileprivate(set) var partition: UInt32
     package fileprivate(set) var record: UInt32 = 0
     fileprivate var model: UInt32
@@ -21,10 +21,10 @@ package struct KeyOrder {
   private var partitions = Ranks()
   private var models = Ranks()
 
-  /// The order of events that stand in arrival order.
+  /// The key order of events that are in arrival order.
   static func sorted(_ events: [BlockEvent]) -> [Entry] {
     var order = KeyOrder(reserving: events.count)
-    // In place: an event that is taken out of an array has its references counted.
+    // In place: copying an event out of an array counts its references.
     events.withUnsafeBufferPointer { events in
       for index in events.indices { order.append(events[index].event) }
     }
@@ -82,7 +82,7 @@ package struct KeyOrder {
   }
 }
 
-/// Numbers names as they come, and then by their bytes.
+/// Numbers names in the order of arrival, then by their bytes.
 private struct Ranks {
   private var numbers: [[UInt8]: UInt32] = [:]
   private var last: (name: [UInt8], number: UInt32)?
@@ -108,7 +108,7 @@ private struct Ranks {
 }
 
 extension UnsafeRawBufferPointer {
-  /// Below, at or above 0 as these bytes stand before the others, are the same, or stand behind them.
+  /// Negative, 0 or positive as these bytes sort before, equal or behind the others.
   package func compare(_ other: UnsafeRawBufferPointer) -> Int {
     guard let a = baseAddress, let b = other.baseAddress else { return count - other.count }
     let order = Int(memcmp(a, b, Swift.min(count, other.count)))

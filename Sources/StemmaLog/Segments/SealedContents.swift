@@ -1,12 +1,12 @@
 import Crypto
 import StemmaEvents
 
-/// What a segment holds without what ties it to its log: its blocks, footer and key filter, byte for byte as they
-/// stand in the file. Another log can take them as they are (`Log.adopt`), under a header and a trailer of its own.
+/// The contents of a segment without its ties to a log: blocks, footer and key filter, byte for
+/// byte as in the file. Another log can adopt them (`Log.adopt`), with its own header and trailer.
 ///
 /// Offsets of blocks are counted from the first one. Memory: the bytes, and the index.
 package struct SealedContents: Sendable {
-  /// What the trailer of a segment says of its contents.
+  /// The facts about the contents in a segment's trailer.
   package struct Sizes: Hashable, Sendable {
     /// Bytes of the footer, and of the key filter behind it.
     package var footer: Int
@@ -27,19 +27,24 @@ package struct SealedContents: Sendable {
   package let bytes: ArraySlice<UInt8>
   package let sizes: Sizes
   package let footer: SegmentFooter
-  /// By the footer.
+  /// Bytes of the root of the footer.
+  private let rootSize: Int
+  /// The number of events, by the footer.
   package let events: UInt64
   private let filter: KeyFilter
 
-  /// Takes bytes from anybody. What the index says of the blocks is not compared with them, nor are their checksums.
+  /// Accepts untrusted bytes. Does not verify blocks, nor the index against them.
   package init(_ bytes: ArraySlice<UInt8>, _ sizes: Sizes) throws(Flaw) {
     guard sizes.footer <= LogLimits.footer, sizes.filter <= LogLimits.footer,
       sizes.footer + sizes.filter < bytes.count
     else { throw .malformed("trailer") }
     let filterStart = bytes.endIndex - sizes.filter
     let footerStart = filterStart - sizes.footer
+    var rootSize = 0
     footer = try SegmentFooter(
-      decoding: Array(bytes[footerStart..<filterStart]), data: 0..<UInt64(footerStart - bytes.startIndex))
+      decoding: Array(bytes[footerStart..<filterStart]), data: 0..<UInt64(footerStart - bytes.startIndex),
+      rootSize: &rootSize)
+    self.rootSize = rootSize
     filter = try KeyFilter(decoding: Array(bytes[filterStart...]))
     events = footer.blocks.reduce(0) { $0 + UInt64($1.events) }
     guard events > 0, events <= sizes.end else { throw .malformed("count of events") }
@@ -47,7 +52,7 @@ package struct SealedContents: Sendable {
     self.sizes = sizes
   }
 
-  /// Takes a block apart. Throws if its checksum, its layout or its number of events does not fit.
+  /// Decodes a block. Throws if its checksum, its layout or its number of events does not fit.
   package func block(_ index: Int) throws(Flaw) -> BlockReader {
     let entry = footer.blocks[index]
     let start = bytes.startIndex + Int(entry.offset)
@@ -61,7 +66,15 @@ package struct SealedContents: Sendable {
     } catch { throw .block(error) }
   }
 
-  /// All events with the notes of their commits, in the order of their arrivals. Memory: all of them.
+  /// The partitions of the index. Computes the hashes that the index omits from the events.
+  fileprivate func hashedPartitions() throws(Flaw) -> [PartitionRun] {
+    try footer.hashedPartitions { index throws(Flaw) in
+      let block = try block(index)
+      do throws(EventsError) { return try block.cursor(.arrival) } catch { throw .block(error) }
+    }
+  }
+
+  /// All events, with authors and messages, in arrival order. Memory: all of them.
   package func unpacked() throws(Flaw) -> AdoptedEvents {
     var contents = NumberedEvents()
     for index in footer.blocks.indices {
@@ -74,17 +87,16 @@ package struct SealedContents: Sendable {
     return AdoptedEvents(contents.events.map(\.event), notes: contents.notes)
   }
 
-  /// Of each run of keys of a block its partition, as a place in the footer. Throws unless the footer says that the
-  /// partition has events in the block, and the key filter has every record.
+  /// The partition of each run of keys in a block, as a place in the footer. Throws unless the
+  /// footer lists the partition for this block, and the key filter has every record.
   package func partitions(of block: BlockReader, _ index: Int) throws(Flaw) -> [Int] {
     try footer.partitions(of: block, index, filter)
   }
 }
 
 extension SealedContents {
-  /// The bytes that a segment of these events would have: who gets them can adopt them as they are. `events` stand at
-  /// their arrivals, from 0 on; `digests` are theirs, at the same indices. Throws `.hole` if the events of a stream are
-  /// no run, or `.overLimit`.
+  /// The bytes of a segment of these events, which a receiver can adopt unchanged. `events` have
+  /// the arrivals from 0 on; `digests` have the same indices. Throws `.hole` or `.overLimit`.
   package static func encoded(
     _ events: [BlockEvent], notes: [CommitID: CommitNote], digests: [StreamHash]
   ) throws(LogError) -> (bytes: [UInt8], sizes: Sizes) {
@@ -94,26 +106,24 @@ extension SealedContents {
   }
 }
 
-/// The bytes of a sealed file as they were read, not looked at yet, which another thread can do.
+/// The bytes of a sealed file as read. Another thread can decode them.
 package struct SealedFile: Sendable {
   private let bytes: [UInt8]
-  private let headerSize: Int
   private let trailer: SegmentTrailer
   private let path: String
 
-  fileprivate init(_ bytes: [UInt8], _ headerSize: Int, _ trailer: SegmentTrailer, _ path: String) {
+  fileprivate init(_ bytes: [UInt8], _ trailer: SegmentTrailer, _ path: String) {
     self.bytes = bytes
-    self.headerSize = headerSize
     self.trailer = trailer
     self.path = path
   }
 
-  /// By the trailer: one more than the highest arrival that was ever in the file, and how many events are.
+  /// By the trailer: one more than the highest arrival ever in the file, and the event count.
   package var end: UInt64 { trailer.end }
   package var events: UInt64 { trailer.events }
 
-  /// Compares the file's digest. Throws `.damaged`.
-  package func contents() throws(LogError) -> SealedContents {
+  /// The contents, and their partitions with all hashes. Verifies the digest. Throws `.damaged`.
+  package func contents() throws(LogError) -> (SealedContents, [PartitionRun]) {
     var hasher = SHA256()
     hasher.update(bytes)
     hasher.update(trailer.fieldsBeforeDigest())
@@ -121,11 +131,12 @@ package struct SealedFile: Sendable {
       throw .damaged(path: path, offset: 0, .digest)
     }
     return try locating(path, trailer.footerOffset) { () throws(Flaw) in
-      try SealedContents(
-        bytes[headerSize...],
+      let contents = try SealedContents(
+        bytes[SegmentHeader.size...],
         SealedContents.Sizes(
           footer: trailer.footerLength, filter: trailer.filterLength, end: trailer.end,
           rawBytes: trailer.rawBytes))
+      return (contents, try contents.hashedPartitions())
     }
   }
 }
@@ -139,7 +150,7 @@ extension Segment {
       throw .damaged(
         path: path, offset: UInt64(bytes.count), .cutShort(expected: fileSize, found: UInt64(bytes.count)))
     }
-    return SealedFile(bytes, header.size, trailer, path)
+    return SealedFile(bytes, trailer, path)
   }
 }
 
@@ -150,13 +161,13 @@ extension SealedContents {
     let footerStart = bytes.endIndex - sizes.filter - sizes.footer
     var trailer = SegmentTrailer(
       footerOffset: UInt64(head.count + footerStart - bytes.startIndex),
-      footer: Array(bytes[footerStart..<footerStart + sizes.footer]),
+      footer: Array(bytes[footerStart..<footerStart + sizes.footer]), rootSize: rootSize,
       filter: Array(bytes[(bytes.endIndex - sizes.filter)...]), events: events, end: sizes.end,
       rawBytes: sizes.rawBytes, chain: 0)
     var hasher = SHA256()
     hasher.update(head)
     try file.write(head, at: 0)
-    // Part by part: a copy of all would be as long as the file.
+    // In chunks: a copy of all bytes would be as long as the file.
     for start in stride(from: bytes.startIndex, to: bytes.endIndex, by: LogLimits.scanChunk) {
       let part = Array(bytes[start..<min(start + LogLimits.scanChunk, bytes.endIndex)])
       hasher.update(part)
@@ -170,10 +181,10 @@ extension SealedContents {
 }
 
 extension SegmentTrailer {
-  /// Adds the chain value and the digest. `chain`: of the journal that was sealed, nil for a file that comes from
-  /// elsewhere. `hasher` has seen the file up to here.
+  /// Adds the chain value and the digest. `chain`: of the sealed journal, nil for other contents.
+  /// `hasher` has hashed the file up to here.
   mutating func complete(_ header: SegmentHeader, chain: UInt32?, _ hasher: inout SHA256) {
-    self.chain = chain ?? header.encoded().crc32c(0..<header.size, from: footerCRC)
+    self.chain = chain ?? header.encoded().crc32c(0..<SegmentHeader.size, from: footerCRC)
     hasher.update(fieldsBeforeDigest())
     digest = SegmentDigest(bytes: Array(hasher.finalize()))
   }

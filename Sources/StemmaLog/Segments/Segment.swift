@@ -1,85 +1,72 @@
 import Crypto
 import StemmaEvents
 
-/// An open segment. Reads the trailer at once and everything else on demand, nothing that is not asked for.
-///
-/// Where bytes were taken out of its middle, or put in, what stands behind them does not stand where it was written. The
-/// end of the file is found all the same, and a block is where its checksum holds (`BlockPlaces`). So the blocks are lost
-/// in which bytes are missing or too many, and no others; and `digest` tells of bytes between two blocks.
+/// An open segment. Reads the trailer at once and everything else on demand.
 struct Segment: Sendable {
   let path: String
   let header: SegmentHeader
   let file: any File
   let fileSize: UInt64
   let trailer: SegmentTrailer
-  /// How far the footer stands behind its place, or before it.
-  let shift: Int64
-  private let found = FoundBlocks()
 
-  /// Throws `.damaged` if the trailer is not whole, or the footer neither in its place nor before the end. `staysOpen`: false where so many are read at once that
-  /// descriptors could run out.
+  /// Opens a file that the manifest lists. Throws `.damaged` if it is missing, its trailer is
+  /// invalid, or it is another file. `staysOpen`: false if descriptors could run out.
   init(
-    path: String, header: SegmentHeader, fileSystem: any FileSystem, staysOpen: Bool = true
+    _ entry: SegmentEntry, in directory: String, log: LogID, fileSystem: any FileSystem,
+    staysOpen: Bool = true
   ) throws(LogError) {
-    let file: any File =
-      staysOpen ? try fileSystem.open(path, .read) : ReopenedFile(path: path, fileSystem: fileSystem)
+    let path = LogFileName.segment(entry.number).path(in: directory)
+    let file: any File
+    do throws(LogError) {
+      file =
+        staysOpen ? try fileSystem.open(path, .read) : ReopenedFile(path: path, fileSystem: fileSystem)
+      let size = try file.size()
+      guard size == entry.size else {
+        throw .damaged(
+          path: path, offset: min(size, entry.size), .cutShort(expected: entry.size, found: size))
+      }
+    } catch {
+      throw error.isNotFound ? .damaged(path: path, offset: 0, .missing) : error
+    }
+    // The header repeats the manifest, so only `verify` reads it.
+    let header = SegmentHeader(log: log, number: entry.number, base: entry.base)
+    try self.init(path: path, header: header, file: file)
+    guard trailer.digest == entry.digest, entry.base.advanced(by: trailer.end) == entry.past else {
+      throw .damaged(path: path, offset: 0, .disagreement("it is not the file that the manifest lists"))
+    }
+  }
+
+  init(path: String, header: SegmentHeader, file: any File) throws(LogError) {
     let size = try file.size()
-    let least = UInt64(header.size + SegmentTrailer.size)
+    let least = UInt64(SegmentHeader.size + SegmentTrailer.size)
     guard size >= least else {
       throw .damaged(path: path, offset: size, .cutShort(expected: least, found: size))
     }
     let offset = size - UInt64(SegmentTrailer.size)
     let bytes = try file.read(at: offset, count: SegmentTrailer.size)
-    let trailer = try locating(path, offset) { () throws(Flaw) in
-      try SegmentTrailer(decoding: bytes, headerSize: header.size)
+    trailer = try locating(path, offset) { () throws(Flaw) in
+      let trailer = try SegmentTrailer(decoding: bytes)
+      guard trailer.footerOffset <= offset,
+        offset - trailer.footerOffset == UInt64(trailer.footerLength + trailer.filterLength)
+      else { throw .disagreement("the footer is not where the trailer says") }
+      return trailer
     }
-    let place = Int64(clamping: trailer.footerOffset)
-    let moved = Int64(clamping: offset) - Int64(trailer.footerLength + trailer.filterLength) - place
-    var found = moved == 0 ? 0 : nil as Int64?
-    let places = Int64(header.size)...Int64(clamping: offset)
-    for shift in [moved, 0] where found == nil && places.contains(place + shift) {
-      let bytes = try file.read(at: UInt64(place + shift), count: trailer.footerLength)
-      if bytes.crc32c == trailer.footerCRC { found = shift }
-    }
-    guard let found else {
-      throw .damaged(path: path, offset: min(offset, trailer.footerOffset), .malformed("footer"))
-    }
-    shift = found
     self.path = path
     self.header = header
     self.file = file
-    self.trailer = trailer
     fileSize = size
   }
 
-  /// Where what was written at `offset` stands if it was moved with the footer.
-  private func moved(_ offset: UInt64) -> UInt64 { UInt64(max(0, Int64(clamping: offset) + shift)) }
-
-  /// Where a block stands; nil: nowhere. Reads the whole file. Throws `.damaged` if the footer is.
-  func place(of entry: BlockEntry) throws(LogError) -> UInt64? { try found.places(in: self)[entry.offset] }
-
-  /// Where the blocks stand, by where the footer says that they do.
-  func findBlocks() throws(LogError) -> [UInt64: UInt64] {
-    let blocks = try footer().blocks
-    let start = UInt64(header.size)
-    let source = InspectedFile(path: path, file: file, size: fileSize)
-    let places = try BlockPlaces.find(
-      blocks, from: start, in: start..<max(start, moved(trailer.footerOffset)), of: source)
-    var found: [UInt64: UInt64] = [:]
-    for (entry, place) in zip(blocks, places) { found[entry.offset] = place }
-    return found
-  }
-
-  /// Traps if what was found in the file cannot stand there. For tests and the suites.
+  /// Traps if what was read cannot be in the file. For tests and the suites.
   func checkInvariants() {
-    precondition(UInt64(header.size + SegmentTrailer.size) <= fileSize, "header and trailer were read")
-    found.checkInvariants()
+    precondition(UInt64(SegmentHeader.size + SegmentTrailer.size) <= fileSize, "header and trailer were read")
+    precondition(trailer.footerOffset < fileSize, "the footer is in the file")
   }
 
-  /// Right before the trailer. The length may be more than the file has: then what is read there is not the filter.
-  var filterOffset: UInt64 {
-    fileSize - min(fileSize, UInt64(SegmentTrailer.size + trailer.filterLength))
-  }
+  /// The positions of its arrivals.
+  var positions: Range<Position> { header.base..<header.base.advanced(by: trailer.end) }
+
+  var filterOffset: UInt64 { trailer.footerOffset + UInt64(trailer.footerLength) }
 
   private func read(at offset: UInt64, count: Int, crc expected: UInt32) throws(LogError) -> [UInt8] {
     let bytes = try file.read(at: offset, count: count)
@@ -91,22 +78,64 @@ struct Segment: Sendable {
     return bytes
   }
 
-  /// Reads the index. Throws `.damaged`.
-  func footer() throws(LogError) -> SegmentFooter { try footer(decoding: try footerBytes()) }
-
-  /// The bytes of the index, checked.
-  func footerBytes() throws(LogError) -> [UInt8] {
-    try read(at: moved(trailer.footerOffset), count: trailer.footerLength, crc: trailer.footerCRC)
+  /// Reads the root of the footer: block entries, and places of pages. Throws `.damaged`.
+  func root(_ kept: KeptFooters? = nil) throws(LogError) -> FooterRoot {
+    let bytes = try footerPart(
+      at: trailer.footerOffset, count: trailer.rootLength, crc: trailer.footerCRC, kept)
+    return try locating(path, trailer.footerOffset) { () throws(Flaw) in
+      try bytes.read { (reader) throws(Flaw) in
+        let data = UInt64(SegmentHeader.size)..<trailer.footerOffset
+        let root = try FooterRoot(&reader, from: data.lowerBound)
+        guard reader.isAtEnd, root.pagesSize == trailer.footerLength - trailer.rootLength else {
+          throw .malformed("end of the footer")
+        }
+        try root.check(data, events: trailer.events)
+        return root
+      }
+    }
   }
 
-  /// Takes what `footerBytes` gave apart. Throws `.damaged`.
-  func footer(decoding bytes: [UInt8]) throws(LogError) -> SegmentFooter {
-    try locating(path, moved(trailer.footerOffset)) { () throws(Flaw) in
-      let footer = try SegmentFooter(decoding: bytes, data: UInt64(header.size)..<trailer.footerOffset)
-      guard footer.blocks.reduce(0, { $0 + UInt64($1.events) }) == trailer.events else {
-        throw .malformed("count of events")
+  /// The offset of a page of the footer.
+  func offset(of page: FooterRoot.Page) -> UInt64 {
+    trailer.footerOffset + UInt64(trailer.rootLength + page.offset)
+  }
+
+  /// Reads a page. Throws `.damaged`.
+  func partitions(
+    of index: Int, _ root: FooterRoot, _ kept: KeptFooters? = nil
+  ) throws(LogError) -> [PartitionRun] {
+    let page = root.pages[index]
+    let bytes = try footerPart(at: offset(of: page), count: page.size.stored, crc: page.crc, kept)
+    return try locating(path, offset(of: page)) { () throws(Flaw) in try root.partitions(of: index, bytes) }
+  }
+
+  /// Reads the index with all partitions, or with the pages of those `named`. Throws `.damaged`.
+  func footer(
+    of named: Set<Partition>? = nil, _ kept: KeptFooters? = nil
+  ) throws(LogError) -> SegmentFooter {
+    let root = try root(kept)
+    var pages: [[PartitionRun]] = []
+    for index in root.pages(of: named) { pages.append(try partitions(of: index, root, kept)) }
+    return try locating(path, trailer.footerOffset) { () throws(Flaw) in try SegmentFooter(root, pages) }
+  }
+
+  private func footerPart(
+    at offset: UInt64, count: Int, crc: UInt32, _ kept: KeptFooters?
+  ) throws(LogError) -> [UInt8] {
+    guard let kept else { return try read(at: offset, count: count, crc: crc) }
+    return try kept.part(of: trailer.digest, at: offset) { () throws(LogError) in
+      try read(at: offset, count: count, crc: crc)
+    }
+  }
+
+  /// The wanted partitions, with the hashes that the index omits. Throws `.damaged`.
+  func hashedPartitions(_ isWanted: (Partition) -> Bool) throws(LogError) -> [PartitionRun] {
+    let footer = try footer()
+    return try footer.hashedPartitions(isWanted) { index throws(LogError) in
+      let block = try block(footer.blocks[index])
+      return try decoding(path, footer.blocks[index].offset) { () throws(EventsError) in
+        try block.cursor(.arrival)
       }
-      return footer
     }
   }
 
@@ -118,11 +147,7 @@ struct Segment: Sendable {
 
   /// The stored bytes of a block, checked.
   func bytes(of entry: BlockEntry) throws(LogError) -> [UInt8] {
-    if entry.isGap { throw .damaged(path: path, offset: entry.offset, .gap) }
-    do throws(LogError) { return try read(at: entry.offset, count: entry.length, crc: entry.crc) } catch {
-      guard error.damage != nil, let place = try place(of: entry) else { throw error }
-      return try read(at: place, count: entry.length, crc: entry.crc)
-    }
+    try read(at: entry.offset, count: entry.length, crc: entry.crc)
   }
 
   /// Reads a block. Throws `.damaged`.
@@ -130,8 +155,7 @@ struct Segment: Sendable {
     try Self.block(entry, bytes: try bytes(of: entry), path: path)
   }
 
-  /// Takes a block apart whose bytes were read. Without the file: a thread that makes it ahead for a reader that has
-  /// gone meanwhile must not keep that open.
+  /// Decodes the bytes of a block. Static, so that work in advance does not keep the file open.
   static func block(_ entry: BlockEntry, bytes: [UInt8], path: String) throws(LogError) -> BlockReader {
     try decoding(path, entry.offset) { () throws(EventsError) in
       let block = try BlockReader(bytes)
@@ -140,33 +164,39 @@ struct Segment: Sendable {
     }
   }
 
-  /// The events and notes of a block. Throws `.damaged`.
+  /// The events of a block, with authors and messages. Throws `.damaged`.
   func contents(of entry: BlockEntry) throws(LogError) -> NumberedEvents {
     let block = try block(entry)
     let events = try decoding(path, entry.offset) { () throws(EventsError) in try block.events() }
     return NumberedEvents(events: events, notes: block.notes)
   }
 
-  /// All events in the order of their indices, but those of partitions that are not `isWanted`; with notes.
-  /// Memory: all of them.
+  /// The blocks with partitions of a filter, and which of these partitions exist; nil: all.
+  func selection(
+    _ filter: PartitionFilter?, _ kept: KeptFooters? = nil
+  ) throws(LogError) -> (blocks: [BlockEntry], partitions: Set<Partition>?) {
+    guard let filter else { return (try root(kept).blocks, nil) }
+    let footer = try footer(of: filter.named, kept)
+    let (partitions, indices) = footer.selection(filter.callAsFunction)
+    return (indices.map { footer.blocks[$0] }, partitions)
+  }
+
+  /// All events by arrival, or those of some partitions, with their notes. Memory: all of them.
   func contents(
-    around omissions: Omissions? = nil, _ isWanted: (Partition) -> Bool = { _ in true }
+    around omissions: Omissions? = nil, of named: Set<Partition>? = nil
   ) throws(LogError) -> NumberedEvents {
-    let footer = try footer()
-    let (partitions, indices) = footer.selection(isWanted)
     var contents = NumberedEvents()
-    for index in indices {
-      let read = try omissions.reading { () throws(LogError) in try self.contents(of: footer.blocks[index]) }
+    for entry in try selection(named.map { PartitionFilter(named: $0) }).blocks {
+      let read = try omissions.reading { () throws(LogError) in try self.contents(of: entry) }
       guard var read else { continue }
-      read.events.removeAll { !partitions.contains($0.event.partition) }
+      if let named { read.events.removeAll { !named.contains($0.event.partition) } }
       contents.add(read)
     }
     contents.events.sort { $0.arrival < $1.arrival }
     return contents
   }
 
-  /// The digest of the bytes that are there, to be compared with the one that the trailer says. Reads the
-  /// whole file, in pieces.
+  /// The digest of the bytes in the file, to compare with the trailer's. Reads it all, in chunks.
   func digestOfBytes() throws(LogError) -> SegmentDigest {
     var hasher = SHA256()
     let end = fileSize - UInt64(SegmentTrailer.size) + UInt64(SegmentTrailer.digestOffset)

@@ -2,17 +2,17 @@ import Crypto
 import StemmaEvents
 
 extension [Event] {
-  /// That of all events together.
+  /// The sum over all events.
   package var rawSize: Int {
     var size = 0
-    // In place: a copy of an event has a dozen parts to be counted.
+    // In place: copying an event counts a dozen references.
     for index in indices { size += self[index].rawSize }
     return size
   }
 }
 
 extension Event {
-  /// What the event counts for where files and blocks are cut: about the bytes of its key and values.
+  /// The size by which files and blocks are cut: about the bytes of the key and the values.
   package var rawSize: Int {
     var size = 24 + key.bytes.count
     for assignment in assignments {
@@ -29,7 +29,7 @@ extension Event {
 }
 
 extension BlockCursor {
-  /// `Event.rawSize` of the event at which the cursor stands.
+  /// `Event.rawSize` of the cursor's event.
   package var rawSize: Int {
     var size = 24 + keyBytes.count + 4 * assignmentCount
     for place in 0..<assignmentCount {
@@ -44,12 +44,12 @@ extension BlockCursor {
   }
 }
 
-/// Events and the indices that they have in their place.
+/// Events and their arrivals.
 struct NumberedEvents: Sendable {
-  /// Rising `arrival`.
+  /// By rising `arrival`.
   var events: [BlockEvent] = []
   var notes: [CommitID: CommitNote] = [:]
-  /// Of the events, at the same indices, where somebody has taken them already; otherwise empty.
+  /// The digest of each event, if the caller has computed them; otherwise empty.
   var digests: [StreamHash] = []
 
   init(events: [BlockEvent] = [], notes: [CommitID: CommitNote] = [:]) {
@@ -62,7 +62,7 @@ struct NumberedEvents: Sendable {
       events: events, notes: Dictionary(notes.map { ($0, $1) }, uniquingKeysWith: { first, _ in first }))
   }
 
-  /// Traps if the events are not in order, or a digest is of none of them.
+  /// Traps if the events are out of order, or the digests do not match them.
   func checkInvariants() {
     for (a, b) in zip(events, events.dropFirst()) { precondition(a.arrival < b.arrival, "arrivals rise") }
     precondition(digests.isEmpty || digests.count == events.count, "each event has its digest, or none has")
@@ -74,26 +74,15 @@ struct NumberedEvents: Sendable {
   }
 }
 
-/// What a file held of a partition, of which some events are lost and not found again.
-struct PartitionGap: Sendable {
-  /// The streams that lack events: what the file held of each of them.
-  var streams: [StreamRun] = []
-  /// How many events are lacking.
-  var events: UInt64 = 0
-}
-
-/// Writes a segment: everything but its name. Blocks are made side by side. Memory: the events, 32 bytes for each, and
-/// `madeAtOnce` blocks.
+/// Writes a segment. Encodes blocks in parallel. Memory: the events, 32 bytes each, some blocks.
 struct SegmentWriter {
   private let input: NumberedEvents
   /// Takes bytes and their offset.
   private let output: ([UInt8], UInt64) throws(LogError) -> Void
   /// In the order of the file.
   private let entries: [KeyOrder.Entry]
-  private let gaps: [Partition: PartitionGap]
-  private let end: UInt64
   private let level: Int32
-  /// Blocks that are cut and not made yet, as ranges of the entries.
+  /// Blocks that are cut and not encoded yet, as ranges of the entries.
   private var cut: [Range<Int>] = []
   private static let madeAtOnce = 16
   private var digester = EventDigester()
@@ -103,47 +92,43 @@ struct SegmentWriter {
   private var rawBytes: UInt64 = 0
   private let blockTarget: Int
 
-  /// Writes the whole segment to `file` and syncs it. `end`: the end index of its place. `chain`: the chain
-  /// value of the journal that is sealed, nil for a file that comes from elsewhere. `gaps`: of partitions that
-  /// still lack events; there must be some event.
-  /// Throws `.hole` if a stream has one, or `.system`; the file is of no use then.
+  /// Writes the whole segment to `file` and syncs it. All its arrivals, also purged ones, are below
+  /// `end`. `chain`: the chain value of the sealed journal; nil for other events. After an error
+  /// (`.hole` for a gap, `.overLimit`, `.system`) the file is unusable.
   static func write(
     _ input: NumberedEvents, header: SegmentHeader, end: UInt64, chain: UInt32?, level: Int32,
-    gaps: [Partition: PartitionGap] = [:], blockTarget: Int = LogLimits.blockTarget, to file: any File
+    blockTarget: Int = LogLimits.blockTarget, to file: any File
   ) throws(LogError) -> SegmentTrailer {
-    var writer = SegmentWriter(input, gaps, end, level, blockTarget) { (bytes, offset) throws(LogError) in
+    var writer = SegmentWriter(input, level, blockTarget) { (bytes, offset) throws(LogError) in
       try file.write(bytes, at: offset)
     }
     try writer.put(header.encoded())
     try writer.putPartitions()
-    let trailer = try writer.putEnd(header, chain)
+    let trailer = try writer.putEnd(header, end, chain)
     try file.sync()
     return trailer
   }
 
-  /// The bytes of what a segment of these events would hold between header and trailer. Throws `.hole` if a stream
-  /// has one, or `.overLimit`.
+  /// The bytes between header and trailer of a segment. Throws `.hole` for a gap, or `.overLimit`.
   static func contents(
     of input: NumberedEvents, end: UInt64, level: Int32, blockTarget: Int = LogLimits.blockTarget
   ) throws(LogError) -> (bytes: [UInt8], sizes: SealedContents.Sizes) {
     var bytes: [UInt8] = []
-    var writer = SegmentWriter(input, [:], end, level, blockTarget) { (more, _) throws(LogError) in
+    var writer = SegmentWriter(input, level, blockTarget) { (more, _) throws(LogError) in
       bytes += more
     }
     try writer.putPartitions()
     let (footer, filter) = try writer.putIndex()
     let sizes = SealedContents.Sizes(
-      footer: footer.count, filter: filter.count, end: end, rawBytes: writer.rawBytes)
+      footer: footer.bytes.count, filter: filter.count, end: end, rawBytes: writer.rawBytes)
     return (bytes, sizes)
   }
 
   private init(
-    _ input: NumberedEvents, _ gaps: [Partition: PartitionGap], _ end: UInt64, _ level: Int32,
-    _ blockTarget: Int, to output: @escaping ([UInt8], UInt64) throws(LogError) -> Void
+    _ input: NumberedEvents, _ level: Int32, _ blockTarget: Int,
+    to output: @escaping ([UInt8], UInt64) throws(LogError) -> Void
   ) {
     self.input = input
-    self.gaps = gaps
-    self.end = end
     self.output = output
     self.blockTarget = blockTarget
     self.level = level
@@ -156,39 +141,25 @@ struct SegmentWriter {
     offset += UInt64(bytes.count)
   }
 
-  /// Cuts at partition borders and writes the blocks.
+  /// Cuts blocks at partition borders and writes them.
   private mutating func putPartitions() throws(LogError) {
     var blockStart = 0
     var blockSize = 0
     var start = 0
-    var gapsLeft = gaps.keys.sorted()[...]
     while start < entries.count {
       let partition = input.events[entries[start].index].event.partition
-      if let gap = gapsLeft.first, gap <= partition {
-        try putBlock(blockStart..<start)
-        (blockStart, blockSize) = (start, 0)
-        while let gap = gapsLeft.first, gap < partition {
-          try putGap(of: gap)
-          gapsLeft.removeFirst()
-        }
-      }
       var end = start
       var size = 0
       while end < entries.count, entries[end].partition == entries[start].partition {
         size += input.events[entries[end].index].event.rawSize
         end += 1
       }
-      let hasGap = gapsLeft.first == partition
-      let ownsBlocks = hasGap || size * 2 >= blockTarget
+      let ownsBlocks = size * 2 >= blockTarget
       if ownsBlocks || blockSize + size > blockTarget {
         try putBlock(blockStart..<start)
         (blockStart, blockSize) = (start, 0)
       }
       let firstBlock = blockCount
-      if hasGap {
-        gapsLeft.removeFirst()
-        try putGapBlocks(of: partition)
-      }
       if ownsBlocks {
         try putOwnBlocks(start..<end)
         (blockStart, blockSize) = (end, 0)
@@ -201,34 +172,10 @@ struct SegmentWriter {
       start = end
     }
     try putBlock(blockStart..<start)
-    for gap in gapsLeft { try putGap(of: gap) }
     try putCutBlocks()
   }
 
-  /// Of a partition of which the file has no event.
-  private mutating func putGap(of partition: Partition) throws(LogError) {
-    let firstBlock = blockCount
-    try putGapBlocks(of: partition)
-    try addPartition(partition, 0..<0, blocks: firstBlock..<blockCount)
-  }
-
-  private mutating func putGapBlocks(of partition: Partition) throws(LogError) {
-    var left = gaps[partition]?.events ?? 0
-    guard let first = input.events.first?.event else { return }
-    try putCutBlocks()
-    while left > 0 {
-      let count = min(left, UInt64(Limits.blockEvents))
-      footer.blocks.append(
-        BlockEntry(
-          offset: offset, length: 1, crc: ([0] as [UInt8]).crc32c, events: Int(count), firstArrival: 0,
-          lastArrival: end - 1, lowestTimestamp: first.timestamp, highestTimestamp: first.timestamp,
-          firstKey: RecordKey(partition: partition, model: first.model, key: first.key)))
-      try put([0])
-      left -= count
-    }
-  }
-
-  /// Cuts where the target is reached. Leaves no block much smaller than the others at the end.
+  /// Cuts where the target is reached. The last block has the rest.
   private mutating func putOwnBlocks(_ range: Range<Int>) throws(LogError) {
     var start = range.lowerBound
     var size = 0
@@ -242,7 +189,7 @@ struct SegmentWriter {
     try putBlock(start..<range.upperBound)
   }
 
-  /// How many blocks there are before the next one that is cut.
+  /// The number of blocks before the next cut.
   private var blockCount: Int { footer.blocks.count + cut.count }
 
   private mutating func putBlock(_ range: Range<Int>) throws(LogError) {
@@ -264,7 +211,7 @@ struct SegmentWriter {
     }
   }
 
-  /// The block of some events, and its place in the footer but for the offset.
+  /// The block of some events, and its footer entry without the offset.
   private static func block(
     of entries: ArraySlice<KeyOrder.Entry>, _ input: NumberedEvents, _ level: Int32
   ) throws(LogError) -> (bytes: [UInt8], entry: BlockEntry) {
@@ -274,7 +221,7 @@ struct SegmentWriter {
     var highest = Timestamp.zero
     var noted: Set<CommitID> = []
     let events = input.events
-    // In place: an event that is taken out of an array has its references counted, here by several threads at once.
+    // In place: copying an event out of an array counts its references, here on several threads.
     events.withUnsafeBufferPointer { events in
       for index in indices {
         writer.append(events[index].event, arrival: events[index].arrival)
@@ -301,34 +248,39 @@ struct SegmentWriter {
   private mutating func addPartition(
     _ partition: Partition, _ range: Range<Int>, blocks: Range<Int>
   ) throws(LogError) {
-    let gap = gaps[partition] ?? PartitionGap()
-    var dots: [(dot: Dot, index: Int)] = []
+    var dots: [(dot: EventID, index: Int)] = []
     dots.reserveCapacity(range.count)
     for entry in entries[range] { dots.append((input.events[entry.index].event.dot, entry.index)) }
     dots.sort { $0.dot < $1.dot }
     var streams: [StreamRun] = []
-    for (dot, index) in dots where !gap.streams.contains(where: { $0.origin == dot.origin }) {
-      let hash =
-        input.digests.isEmpty ? digester.digest(of: input.events[index].event).hash : input.digests[index]
+    for (dot, _) in dots {
       if let last = streams.last, last.origin == dot.origin {
         guard dot.sequence.rawValue == last.to.rawValue + 1 else {
           throw .hole(
             partition: partition, origin: dot.origin, expected: last.to.next, found: dot.sequence)
         }
         streams[streams.count - 1].to = dot.sequence
-        streams[streams.count - 1].hash += hash
       } else {
-        streams.append(StreamRun(origin: dot.origin, from: dot.sequence, to: dot.sequence, hash: hash))
+        streams.append(StreamRun(origin: dot.origin, from: dot.sequence, to: dot.sequence, hash: .zero))
       }
     }
-    streams = (streams + gap.streams).sorted { $0.origin < $1.origin }
+    var rest = dots[...]
+    for place in streams.indices {
+      let own = rest.prefix(Int(streams[place].count))
+      rest = rest[own.endIndex...]
+      guard streams[place].isHashed else { continue }
+      for (_, index) in own {
+        streams[place].hash +=
+          input.digests.isEmpty ? digester.digest(of: input.events[index].event).hash : input.digests[index]
+      }
+    }
     footer.partitions.append(
       PartitionRun(
-        partition: partition, blocks: blocks, events: UInt64(range.count) + gap.events, streams: streams))
+        partition: partition, blocks: blocks, events: UInt64(range.count), streams: streams))
   }
 
-  /// Traps if the blocks are not those of the events, or the index says anything else of them. In debug builds before the
-  /// index is written.
+  /// Traps if the blocks do not match the events, or the index does not match the blocks. In debug
+  /// builds before the index is written.
   func checkInvariants() {
     input.checkInvariants()
     precondition(entries.count == input.events.count, "each event has a place")
@@ -360,26 +312,26 @@ struct SegmentWriter {
     return hashes
   }
 
-  /// Puts the footer and the key filter behind the blocks.
-  private mutating func putIndex() throws(LogError) -> (footer: [UInt8], filter: [UInt8]) {
+  /// Writes the footer and the key filter behind the blocks.
+  private mutating func putIndex() throws(LogError) -> (footer: SegmentFooter.Encoded, filter: [UInt8]) {
     assert(holds(checkInvariants))
     let storedBytes = footer.blocks.reduce(0) { $0 + UInt64($1.length) }
-    let footerBytes = footer.encoded()
-    // Nobody knows the keys of what is lacking.
-    let filter = gaps.isEmpty ? KeyFilter.encoded(keyHashes(), storedBytes: storedBytes) : []
-    try LogLimits.check("footer", footerBytes.count, LogLimits.footer)
-    try put(footerBytes)
+    let encoded = footer.encoded(level: level)
+    let filter = KeyFilter.encoded(keyHashes(), storedBytes: storedBytes)
+    try LogLimits.check("footer", encoded.rootSize + encoded.rawPages, LogLimits.footer)
+    try put(encoded.bytes)
     try put(filter)
-    return (footerBytes, filter)
+    return (encoded, filter)
   }
 
   private mutating func putEnd(
-    _ header: SegmentHeader, _ chain: UInt32?
+    _ header: SegmentHeader, _ end: UInt64, _ chain: UInt32?
   ) throws(LogError) -> SegmentTrailer {
     let footerOffset = offset
     let index = try putIndex()
     var trailer = SegmentTrailer(
-      footerOffset: footerOffset, footer: index.footer, filter: index.filter,
+      footerOffset: footerOffset, footer: index.footer.bytes, rootSize: index.footer.rootSize,
+      filter: index.filter,
       events: footer.partitions.reduce(0) { $0 + $1.events }, end: end, rawBytes: rawBytes, chain: 0)
     trailer.complete(header, chain: chain, &hasher)
     try output(trailer.encoded(), offset)

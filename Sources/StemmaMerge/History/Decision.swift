@@ -1,17 +1,17 @@
 import StemmaEvents
 import StemmaSchema
 
-/// Why a field, or existence, is shown as it is.
+/// Why the shown value of a field, or existence, was chosen.
 package struct Decision: Hashable, Sendable {
-  /// What decided between the siblings. The order of the cases is the order in which the rules are asked.
+  /// The rule that chose between the siblings. The cases are in the order in which the rules apply.
   package enum Rule: String, Sendable, CaseIterable {
-    /// Nobody has written it.
+    /// No event has written it.
     case unwritten
-    /// There is one write that no other has superseded.
+    /// Exactly one write is not superseded.
     case only
-    /// There are several, of equal values.
+    /// Several siblings have equal values.
     case agree
-    /// `createdAt` and `updatedAt` merge by the time that they mean.
+    /// `createdAt` and `updatedAt` merge by the points in time of their values.
     case earliest
     case latest
     /// The model's policy for deletions.
@@ -19,23 +19,23 @@ package struct Decision: Hashable, Sendable {
     case updateWins
     /// The longer history.
     case version
-    /// The later time, between equal versions; before them under LATEST.
+    /// The later time, between equal versions; before versions under LATEST.
     case timestamp
-    /// The higher origin: arbitrary, and the same everywhere.
+    /// The higher origin: arbitrary, but the same on every node.
     case origin
-    /// The later of two writes of one node that had not seen each other.
+    /// The later of two concurrent writes of one node.
     case sequence
   }
 
   package var rule: Rule
-  /// The siblings, the winner first. Their values are those of all fields of the register.
+  /// The siblings, the winner first. Each has values for all fields of the register.
   package var candidates: [Candidate]
-  /// The value that is shown; of existence a Boolean.
+  /// The shown value; a Boolean for existence.
   package var shown: Value
 }
 
 extension RecordState {
-  /// Why a field (stored name), or existence (nil), is shown as it is.
+  /// Why the shown value of a field (stored name), or existence (nil), was chosen.
   package func decision(on field: String?, _ rules: MergeRules) -> Decision {
     let shown = field.map { value(of: $0, rules) } ?? .bool(exists(rules))
     if let field, showsDefault(field, rules) {
@@ -45,7 +45,7 @@ extension RecordState {
     return Decision(rule: rule(of: field, candidates, rules), candidates: candidates, shown: shown)
   }
 
-  /// Whether a field shows its default because no event that counts has written it.
+  /// Whether a field shows its default because no sibling has a value for it.
   private func showsDefault(_ field: String, _ rules: MergeRules) -> Bool {
     guard let index = index(of: field, rules), rules.defaultValue(ofField: Int(index)) != nil else {
       return false
@@ -55,7 +55,7 @@ extension RecordState {
     }
   }
 
-  /// What decided between some siblings, the winner first.
+  /// The rule that chose the first of some siblings, which is the winner.
   func rule(of field: String?, _ candidates: [Candidate], _ rules: MergeRules) -> Decision.Rule {
     guard let winner = candidates.first else { return .unwritten }
     guard candidates.count > 1 else { return .only }
@@ -63,7 +63,7 @@ extension RecordState {
       guard let field else { return .bool(candidate.exists) }
       return candidate.values.first { $0.field.hasSameBytes(as: field) }?.value ?? .null
     }
-    // What the winner had to be better than: the best of those that say something else.
+    // The strongest sibling with another value than the winner.
     guard let other = candidates.first(where: { value($0) != value(winner) }) else { return .agree }
     if let field {
       var hint = 0

@@ -1,18 +1,18 @@
 import StemmaEvents
 
-/// What became of a write.
+/// The outcome of a write.
 package enum Fate: Hashable, Sendable {
-  /// Its value is what is shown.
+  /// Its value is shown.
   case shown
-  /// It stands beside the one that is shown; what that was better in than this one, or that they agree.
-  case outdone(by: Dot, Decision.Rule)
-  /// An event that had seen it wrote the same register: the first one that did.
-  case superseded(by: Dot)
+  /// A sibling of the shown write: the rule that the other won by, or that both agree.
+  case outdone(by: EventID, Decision.Rule)
+  /// A later event that had seen it wrote the same register: the first such event.
+  case superseded(by: EventID)
 }
 
 extension RecordHistory {
-  /// What became of what an event wrote to a field (stored name), or to existence (nil). `state` is that of the
-  /// whole history. Nil if the event did not write it.
+  /// The outcome of an event's write to a field (stored name), or to existence (nil). `state` is
+  /// that of the whole history. Nil if the event did not write it.
   package func fate(of index: Int, field: String?, in state: RecordState) -> Fate? {
     guard writes(index, field) else { return nil }
     let event = events[index]
@@ -27,16 +27,16 @@ extension RecordHistory {
     return successor.map { .superseded(by: events[$0].dot) }
   }
 
-  /// The writes of the same that say something else than this one, which is not superseded: the strongest first. A
-  /// deletion and an update may have seen each other, and stand side by side still.
-  package func opponents(of index: Int, field: String?, in state: RecordState) -> [Dot] {
+  /// The siblings of a write that have other values, the strongest first. Empty if it is
+  /// superseded. A deletion and an update can be siblings although one has seen the other.
+  package func opponents(of index: Int, field: String?, in state: RecordState) -> [EventID] {
     let candidates = state.decision(on: field, rules).candidates
     guard let own = candidates.first(where: { $0.dot == events[index].dot }) else { return [] }
     return candidates.filter { state.rule(of: field, [own, $0], rules) != .agree && $0.dot != own.dot }.map(
       \.dot)
   }
 
-  /// Whether an event writes a field, or existence.
+  /// Whether an event writes a field, or existence (nil).
   private func writes(_ index: Int, _ field: String?) -> Bool {
     let event = events[index]
     guard let field, event.operation != .create else { return true }

@@ -1,22 +1,25 @@
 import StemmaEvents
 
-/// The life of one record: its events in an order that keeps causes before effects, and what each of them met.
+/// The history of one record: its events with causes before effects, and the state before each.
 ///
-/// The order is that of the fold, (version, origin, sequence). An event is left out if its context names an event
-/// that is not there: a state of the past may lack a cause whose clock was ahead of its effect's, and nothing
-/// was known then that could show the effect.
+/// The order is (version, origin, sequence) if versions exceed those of the seen events, as every
+/// writer ensures. An event is omitted if its context names a missing event. A past state may lack
+/// a cause whose clock was ahead of its effect's; the node could not show the effect then.
 package struct RecordHistory: Sendable {
   package let events: [Event]
   let rules: MergeRules
 
-  /// Takes the events of one record in any order, each as often as it likes. O(n log n).
+  /// Accepts the events of one record in any order, and repeatedly. O(n log n).
   package init(_ events: [Event], _ rules: MergeRules) {
     self.rules = rules
+    var dots = Set<EventID>()
     let ordered = events.sorted { ($0.version, $0.dot) < ($1.version, $1.dot) }
+      .filter { dots.insert($0.dot).inserted }
     var complete: [Event] = []
-    var present = Set<Dot>()
-    for event in ordered where !present.contains(event.dot) {
-      guard event.context.entries.allSatisfy({ present.contains(Dot($0.origin, $0.sequence)) }) else {
+    var present = Set<EventID>()
+    for place in CausalOrder(ordered, Array(ordered.indices)).places {
+      let event = ordered[place]
+      guard event.context.entries.allSatisfy({ present.contains(EventID($0.origin, $0.sequence)) }) else {
         continue
       }
       present.insert(event.dot)
@@ -27,14 +30,14 @@ package struct RecordHistory: Sendable {
 
   package var isEmpty: Bool { events.isEmpty }
 
-  /// The place of an event in `events`. O(n).
-  package func index(of dot: Dot) -> Int? { events.firstIndex { $0.dot == dot } }
+  /// The index of an event in `events`. O(n).
+  package func index(of dot: EventID) -> Int? { events.firstIndex { $0.dot == dot } }
 
-  /// What all events together give.
+  /// The state after all events.
   package func state() throws(MergeError) -> RecordState { try RecordState.fold(events, rules) }
 
-  /// The events that this one has seen and that no other one that it has seen had seen: its parents in the graph
-  /// of the record's branches, the latest first. O(1) where the history is linear, O(n) at most.
+  /// The parents of an event in the graph of branches, the latest first: the seen events that no
+  /// other seen event has seen. O(1) for a linear history, at most O(n).
   package func parents(of index: Int) -> [Int] {
     let context = events[index].context
     var parents: [Int] = []
@@ -57,8 +60,8 @@ package struct RecordHistory: Sendable {
     try RecordState.fold(events[..<index].filter(events[index].hasSeen), rules)
   }
 
-  /// Gives every event with the state that its writer had read, in order. O(n log n) where there are few branches
-  /// (`SeenStates`).
+  /// Passes every event to `body`, in order, with the state that its writer had read. O(n log n)
+  /// with few branches (`SeenStates`).
   package func forEachStep<Failure: Error>(
     _ wrap: (MergeError) -> Failure, _ body: (Int, RecordState) throws(Failure) -> Void
   ) throws(Failure) {
@@ -70,8 +73,8 @@ package struct RecordHistory: Sendable {
     }
   }
 
-  /// What an event did to each field that it assigns: the value that its writer had read, and the new one. A
-  /// deletion takes every value that was shown.
+  /// The change of each field that an event assigns: the value that its writer had read, and the
+  /// new one. A deletion removes every shown value.
   package func changes(of index: Int, from seen: RecordState) -> [FieldChange] {
     let event = events[index]
     if event.operation == .delete {

@@ -1,24 +1,23 @@
 import StemmaEvents
 
-// Where a machine was set back and wrote again, a stream has two branches: other events from some number on. One of
-// them keeps its name, the other is written again under a new origin. Several nodes may hold the second one, and each
-// of them writes it again by itself, in any order. So the new names depend on nothing but the events:
+// A node that was restored from an older copy and wrote again forks a stream: from one sequence on,
+// it has two branches. One keeps its ids; the other is rewritten under a new origin. Several nodes
+// may rewrite a branch independently, so the new ids depend only on the events:
 //
-//   - the new origin is the first half of the digest of the branch's first event; the numbers go on from 1;
-//   - what builds on such an event, of whatever origin, is a branch of its stream from there on, and is renamed by the
-//     same rule.
+//   - The origin is the first half of the digest of the branch's first event; sequences start at 1.
+//   - An event that depends on a renamed event starts a branch of its own stream by the same rule.
 //
-// Nodes that have done it hold the same events under the same names, and take each other's for their own. They
-// remember the branch (`NodeMark.retired`): whoever still holds it under its old name is refused with it, and learns
-// from them, by `repair --fork`, what it is called now. If two nodes wrote again one branch each, both are retired.
+// Nodes that renamed a branch therefore hold equal events under equal ids. They remember the branch
+// in `NodeMark.retired` and refuse peers that hold it under its old ids; `repair --fork` renames it
+// there. If two nodes renamed one branch each, both are retired.
 
-/// The events of one stream from one that differs from what another node holds under its name.
+/// The events of one stream from the first one that differs from another node's event of that id.
 package struct ForkedBranch: Sendable, Hashable, Encodable {
   var partition: String
-  /// As they were called.
+  /// The old origin and first sequence.
   var origin: UInt64
   var from: UInt64
-  /// The digest of the first of them.
+  /// The digest of the first event.
   var high: UInt64
   var low: UInt64
 
@@ -29,24 +28,24 @@ package struct ForkedBranch: Sendable, Hashable, Encodable {
     (high, low) = (digest.high, digest.low)
   }
 
-  /// The first event's old name.
+  /// The old id of the first event.
   var first: EventName {
-    EventName(partition: Partition(partition), dot: Dot(Origin(origin), Sequence(from)))
+    EventName(partition: Partition(partition), dot: EventID(Origin(origin), Sequence(from)))
   }
   var stream: EventName { EventName(stream: Partition(partition), Origin(origin)) }
   var digest: StreamHash { StreamHash(high: high, low: low) }
 
-  /// What its events are written under.
+  /// The origin under which the events are rewritten.
   var newOrigin: Origin { Origin(high) }
 
   func newName(of event: Event) -> EventName {
     EventName(
-      partition: event.partition, dot: Dot(newOrigin, Sequence(event.dot.sequence.rawValue - from + 1)))
+      partition: event.partition, dot: EventID(newOrigin, Sequence(event.dot.sequence.rawValue - from + 1)))
   }
 }
 
 extension [ForkedBranch] {
-  /// Sorted, so that a mark is the same whatever the order.
+  /// Sorted, so that equal branches give equal metadata.
   init(merging branches: some Swift.Sequence<ForkedBranch>) {
     self = Array(Set(branches)).sorted {
       ($0.partition, $0.origin, $0.from, $0.high) < ($1.partition, $1.origin, $1.from, $1.high)
@@ -59,12 +58,29 @@ extension [ForkedBranch] {
   }
 }
 
+extension EventName {
+  /// The name of a stream.
+  init(stream partition: Partition, _ origin: Origin) {
+    self.init(partition: partition, dot: EventID(origin, .zero))
+  }
+
+  /// The stream of an event.
+  init(streamOf event: Event) { self.init(stream: event.partition, event.dot.origin) }
+}
+
+extension [EventName: Sequence] {
+  /// Whether an event belongs to one of these suffixes of streams.
+  func contains(_ event: Event) -> Bool {
+    self[EventName(streamOf: event)].map { $0 <= event.dot.sequence } ?? false
+  }
+}
+
 extension MarkReader {
   func branches(_ name: String) throws(NodeError) -> [ForkedBranch] {
     try members(name).map { branch throws(NodeError) in
       let stream = EventName(
         partition: Partition(try branch.text("partition")),
-        dot: Dot(Origin(try branch.number("origin")), Sequence(try branch.number("from"))))
+        dot: EventID(Origin(try branch.number("origin")), Sequence(try branch.number("from"))))
       return ForkedBranch(
         stream, StreamHash(high: try branch.number("high"), low: try branch.number("low")))
     }

@@ -2,25 +2,21 @@ import StemmaEvents
 import StemmaLog
 import StemmaReplication
 
-/// What mending a fork did.
+/// The result of a fork repair.
 package struct ForkReport: Sendable {
-  /// Events that were written again.
+  /// The number of rewritten events.
   package var events: UInt64 = 0
-  /// Those of them that may have seen either of two pasts, and count as having seen what both share.
-  package var unsure: UInt64 = 0
-  /// Events that this node's log had twice.
-  package var copies: UInt64 = 0
   package var partitions: [String] = []
-  /// Partitions of which the peer holds events that this node knows under new names: it has to learn them.
+  /// Partitions in which the peer holds events under retired ids. The peer needs the same repair.
   package var behind: [String] = []
 }
 
-/// A fork whose mending was decided, and perhaps not carried out to its end: kept in the mark, so that whoever takes
-/// the writer lock next finishes it.
+/// A decided fork repair that may be incomplete. The node metadata keeps it, so that the next
+/// process that takes the writer lock completes it.
 package struct PendingFork: Sendable, Equatable, Encodable {
-  /// What is written again.
+  /// The branches to rewrite.
   var branches: [ForkedBranch]
-  /// Whether all of them are written again, durably, so that the old ones may go.
+  /// Whether all events are rewritten durably, so that the old ones can be removed.
   var isWritten = false
 
   fileprivate init(_ branches: [ForkedBranch]) { self.branches = branches }
@@ -32,14 +28,14 @@ package struct PendingFork: Sendable, Equatable, Encodable {
 }
 
 extension Node {
-  /// Mends a fork: under some names this node and a peer hold different events, since one of those who wrote them was
-  /// copied or set back, and wrote again. This node's branch is written again under new names, which depend on the
-  /// events alone, with everything that builds on it, and removed under its old names; the next sync fetches the
-  /// peer's. What the peer has done so before is done here too. The tables are rebuilt.
+  /// Repairs a fork: this node and a peer hold different events under the same ids, because one
+  /// writer was copied or restored and wrote again. Rewrites this node's branch and its dependents
+  /// under new ids derived from the events, and removes the old ones. Also renames branches that
+  /// the peer retired. Rebuilds the tables; the next sync fetches the peer's branch.
   ///
-  /// Every node that holds the branch has to do it, from a peer that has done it or that holds the other one, in any
-  /// order: then all hold all events once. What is to be done is decided durably first (`pendingFork`); interrupted, it
-  /// is finished by whoever writes to the node next, and no event is written twice.
+  /// Every node with the branch runs this, in any order, against a node that ran it or has the
+  /// other branch. The decision is durable before any change (`pendingFork`), so the next writer
+  /// completes an interrupted repair without duplicates.
   package func repairFork(
     with remote: RemotePeer, progress: @escaping (UInt64, UInt64) -> Void
   ) throws(NodeError) -> ForkReport {
@@ -61,7 +57,7 @@ extension Node {
       mark.pendingFork = PendingFork(branches)
       nameNewOrigins(of: branches)
       if branches.contains(where: { $0.origin == mark.origin.rawValue }) {
-        try beginOrigin(because: "events of its origin were written again to mend a fork")
+        try beginOrigin(because: "events of its origin were written again to repair a fork")
       } else {
         try saveMark()
       }
@@ -72,12 +68,12 @@ extension Node {
     }
   }
 
-  /// Whoever wrote the events is shown as their writer, by their new names too.
+  /// Shows the writer of the old events as the writer of the renamed ones.
   func nameNewOrigins(of branches: [ForkedBranch]) {
     for branch in branches {
       let (old, new) = (Origin(branch.origin), branch.newOrigin)
       if mark.origins.contains(old) {
-        // The last one is what is written under.
+        // The last origin is the one in use for writing.
         if !mark.origins.contains(new) { mark.origins.insert(new, at: mark.origins.count - 1) }
       } else {
         mark.names[new] = mark.names[old]
@@ -85,11 +81,11 @@ extension Node {
     }
   }
 
-  /// Carries out the mending of a fork that was decided. The writer lock must be held.
+  /// Completes a decided fork repair. The caller holds the writer lock.
   func finishFork(_ progress: @escaping (UInt64, UInt64) -> Void) throws(NodeError) {
     guard let pending = mark.pendingFork else { return }
     do { _ = try log.refresh() } catch { throw .log(error) }
-    // Damaged files cannot be rewritten: it waits for the repair.
+    // Corrupt files cannot be rewritten, so the fork repair waits for the repair of the log.
     guard mark.damage == nil, log.recovery.damage.isEmpty else { return }
     let first = pending.branches.starts
     if !pending.isWritten {
@@ -113,27 +109,27 @@ extension Node {
     try saveMark()
   }
 
-  /// New names for the events of branches: the same log gives the same names.
+  /// New ids for the events of branches. The same log gives the same ids.
   private func renaming(of branches: [ForkedBranch]) throws(NodeError) -> Renaming {
     let partitions = Set(branches.map(\.first.partition))
     var renaming = Renaming(branches)
     try Self.wrapping {
-      var reader = log.events(partitions: { partitions.contains($0) })
+      var reader = log.events(partitions: PartitionFilter(named: partitions))
       while let event = try reader.next()?.event { renaming.take(event, reader.note) }
     }
     return renaming
   }
 
   private struct ForkComparison {
-    /// All branches that are written again, here or at the peer, or must be.
+    /// All branches that are or must be renamed at this node or the peer.
     var retired: [ForkedBranch]
-    /// Those of them that this node holds under their old names.
+    /// Retired branches that this node holds under their old ids.
     var held: [ForkedBranch] = []
-    /// First events of those that the peer holds, and this node knows under new names.
+    /// First events of branches that the peer holds under old ids.
     var behind: [EventName] = []
   }
 
-  /// Compares the streams that both hold, and not equally. Reads their partitions, and those of branches.
+  /// Compares the streams in which both nodes differ, and the retired ones. Reads their partitions.
   private func compare(with peer: Node) throws(NodeError) -> ForkComparison {
     let own = try reading { try $0.knowledge() }
     let theirs = try peer.reading { try $0.knowledge() }
@@ -175,7 +171,7 @@ extension Node {
     return try Self.wrapping {
       var digests: [EventName: StreamHash] = [:]
       var digester = EventDigester()
-      var reader = log.events(partitions: { partitions.contains($0) })
+      var reader = log.events(partitions: PartitionFilter(named: partitions))
       while let event = try reader.next()?.event {
         guard streams.contains(EventName(streamOf: event)) else { continue }
         digests[event.name] = digester.digest(of: event).hash

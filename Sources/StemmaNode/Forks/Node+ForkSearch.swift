@@ -3,11 +3,12 @@ import StemmaLog
 import StemmaReplication
 
 extension Node {
-  /// Throws `fork` if of some stream that both hold, and not equally far, one holds other events than the other.
+  /// Throws `fork` if a stream that both nodes hold to different lengths differs in the common
+  /// part.
   ///
-  /// A shipment shows it only when a stream of which both hold something is shipped on. Before that, events that build
-  /// on one branch could be adopted beside the other, where the numbers that they name are other events'. Reads what
-  /// the one who is ahead holds more, so about what is shipped.
+  /// A shipment detects a fork only in a stream that it continues. Events that depend on one branch
+  /// could be adopted beside the other, where their contexts name other events. Reads the longer
+  /// streams beyond the common part.
   static func refuseForks(_ own: Node, _ peer: Node, in run: Scope) throws(NodeError) {
     let held = try own.reading { try $0.knowledge() }
     let theirs = try peer.reading { try $0.knowledge() }
@@ -17,12 +18,16 @@ extension Node {
       for (origin, head) in streams {
         let other = theirs[partition, origin].sequence
         guard other > .zero, other != head.sequence else { continue }
-        let end = EventName(partition: partition, dot: Dot(origin, min(other, head.sequence)))
+        let end = EventName(partition: partition, dot: EventID(origin, min(other, head.sequence)))
         if head.sequence > other { ahead.append(end) } else { behind.append(end) }
       }
     }
     let (ours, others) = try wrapping {
-      (try own.log.streamHashes(ahead, of: held), try peer.log.streamHashes(behind, of: theirs))
+      // Corrupt parts are skipped.
+      (
+        try own.log.streamHashes(ahead, of: held, around: Omissions()),
+        try peer.log.streamHashes(behind, of: theirs, around: Omissions())
+      )
     }
     for end in (ahead + behind).sorted(by: { ($0.partition, $0.dot) < ($1.partition, $1.dot) }) {
       let (partition, origin) = (end.partition, end.dot.origin)

@@ -1,17 +1,17 @@
 import StemmaEvents
 
-/// Rows of text, as RFC 4180 has them: cells with a delimiter between; lines end with LF or CRLF. A cell is in quotes
-/// where it holds the delimiter, a quote (doubled) or the end of a line. Here a cell without quotes and without text is
-/// null, and `""` is the empty text, so that what is written is read as it was.
+/// Rows of text as in RFC 4180: cells between delimiters; lines end with LF or CRLF. A cell with a
+/// delimiter, a quote (doubled) or a line end is quoted. An unquoted empty cell is null and `""` is
+/// the empty text, so that written rows are read back unchanged.
 package enum CSV {
-  /// How the rows of a file are written.
+  /// The dialect of a file.
   package struct Dialect: Sendable {
-    /// Between cells; neither a quote nor the end of a line.
+    /// The byte between cells; neither a quote nor a line end.
     package var delimiter = UInt8(ascii: ",")
-    /// Whether the first row names the fields. Without it the cells are the fields in the order of the schema; with
-    /// `--map` the columns are called 1, 2, 3.
+    /// Whether the first row names the fields. Otherwise the cells are the fields in schema order;
+    /// with `--map` the columns are named 1, 2, 3.
     package var hasHeader = true
-    /// Cells without quotes that are null.
+    /// Unquoted cells that are null.
     package var nulls: [[UInt8]] = [[]]
     package var encoding = Encoding.utf8
     package init() {}
@@ -21,7 +21,7 @@ package enum CSV {
     case utf8, latin1
   }
 
-  /// One row with its end, which is LF. Nil stands for null.
+  /// One row with an LF as its end. A nil cell is null.
   package static func line(_ cells: [String?]) -> [UInt8] {
     let quoted = cells.map { cell in
       guard let cell else { return "" }
@@ -32,19 +32,19 @@ package enum CSV {
   }
 
   struct Row {
-    /// The line that it begins with, and the one that it ends with.
+    /// The first and the last line of the row.
     var line: Int
     var lastLine: Int
-    /// The cells' bytes one after the other; `ends` has the end of each.
+    /// The concatenated bytes of the cells; `ends` holds the end of each.
     var bytes: [UInt8] = []
     var ends: [Int] = []
     var isQuoted: [Bool] = []
-    /// As the file has it, without its end.
+    /// The row as in the file, without its line end.
     var text: [UInt8] = []
-    /// The mistake of the row by itself, if it has one.
+    /// A syntax error of this row.
     var flaw: String?
 
-    /// Nil for bytes that are no text.
+    /// Nil if the bytes are not valid text.
     func cell(_ index: Int, _ encoding: Encoding) -> String? {
       switch encoding {
       case .utf8: return String(validating: bytes(index), as: UTF8.self)
@@ -63,7 +63,7 @@ package enum CSV {
     }
   }
 
-  /// Reads rows; memory is bounded by the longest one, which may have as many bytes as a line.
+  /// Reads rows. Memory is bounded by the longest row, which may have as many bytes as a line.
   final class Reader {
     private enum State { case start, plain, quoted, closed }
 
@@ -81,7 +81,7 @@ package enum CSV {
 
     func checkInvariants() { lines.checkInvariants() }
 
-    /// The next row; nil at the end. Lines without anything are passed over.
+    /// The next row; nil at the end. Skips empty lines.
     func next() throws(SourceError) -> Row? {
       var row = Row(line: 0, lastLine: 0)
       var state = State.start
@@ -114,7 +114,7 @@ package enum CSV {
       }
     }
 
-    /// Reads one line of a row, all of it unless a quote is open at its end.
+    /// Reads one line, which completes the row unless a quote is open at its end.
     private func read(_ line: UnsafeRawBufferPointer, _ row: inout Row, _ state: inout State) {
       if state == .quoted {
         row.text.append(10)
@@ -122,7 +122,7 @@ package enum CSV {
       }
       var line = line
       row.text.append(contentsOf: line)
-      // The end of the line belongs to the row only inside of quotes; whether it does is known at its end.
+      // The `\r` belongs to the row only inside quotes, which is known only at the end of the line.
       let endsWithReturn = line.last == 13
       if endsWithReturn { line = UnsafeRawBufferPointer(rebasing: line.dropLast()) }
       for byte in line {

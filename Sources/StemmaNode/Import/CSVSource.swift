@@ -1,7 +1,7 @@
 import StemmaEvents
 import StemmaSchema
 
-/// Rows of one model as text. The first one names the fields, unless the dialect has no header.
+/// Rows of one model as text. The first row names the fields, unless the dialect has no header.
 final class CSVSource: MutationSource {
   private let reader: CSV.Reader
   private let dialect: CSV.Dialect
@@ -13,10 +13,10 @@ final class CSVSource: MutationSource {
   private(set) var header: [UInt8] = []
   private(set) var notices: [String] = []
 
-  /// Which cells of a row are read.
+  /// The cells of a row that are read.
   private struct Layout {
     var width: Int
-    /// One for each field of the shape.
+    /// The cell of each field of the shape.
     var cells: [Int]
     var shape: RowShape
   }

@@ -1,17 +1,17 @@
 import StemmaEvents
 import StemmaSchema
 
-/// The field of each column of a row.
+/// Maps the columns of a row to fields.
 package struct ColumnNames: Sendable {
-  /// Column to field, where they have different names.
+  /// Columns whose fields have different names.
   package var fields: [String: String] = [:]
-  /// Whether columns that are no fields are left out.
+  /// Whether columns without a field are ignored.
   package var ignoresUnknown = false
-  /// Whether letters and digits alone are compared, so that the column `first_name` is the field `firstName`.
+  /// Whether only letters and digits count: column `first_name` is field `firstName`.
   var folds = false
   package init() {}
 
-  /// Nil for a column that is left out.
+  /// Nil for an ignored column.
   func field(_ column: String, of model: Model) throws(MutationError) -> Field? {
     let name = fields[column] ?? column
     if let field = model.field(named: name) { return field }
@@ -34,7 +34,7 @@ package struct ColumnNames: Sendable {
 }
 
 extension RowShape {
-  /// The shape of rows with these columns, and which of the columns it takes.
+  /// The shape of rows with these columns, and the indices of the columns in use.
   static func of(
     _ names: [String], _ model: Model, _ schema: Schema, _ columns: ColumnNames
   ) throws(MutationError) -> (used: [Int], shape: RowShape) {
@@ -54,10 +54,10 @@ struct RowObjects: Sendable {
   private let model: Model
   private let schema: Schema
   private let columns: ColumnNames
-  /// Whether a member that is absent is null.
+  /// Whether an absent member is null.
   private let isWhole: Bool
   private var last: Layout?
-  /// Members that were left out, each once, the first hundred.
+  /// The first hundred ignored members, each once.
   private(set) var ignored: [String] = []
 
   private struct Layout {
@@ -113,8 +113,8 @@ struct RowObjects: Sendable {
     return parts.count == names.count ? .object(parts) : nil
   }
 
-  /// Whether the members of an object are fields. Those of a mutation are `op`, `fields` and the like, unless the model
-  /// has fields of these names.
+  /// Whether the members of an object are fields. Members of a mutation are `op`, `fields` and the
+  /// like, unless the model has fields of these names.
   func isRow(_ members: [(name: String, value: JSON)]) -> Bool {
     let others = members.filter { model.field(named: columns.fields[$0.name] ?? $0.name) == nil }
     for (name, value) in others {

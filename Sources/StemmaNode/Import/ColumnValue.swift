@@ -1,8 +1,8 @@
 import StemmaEvents
 import StemmaSchema
 
-/// Values of database columns as Kafka Connect writes them, as values of fields. Other values stay as they are. The
-/// write of the field refuses them.
+/// Converts Kafka Connect values of database columns to field values. Other values stay as they
+/// are, and the write of the field refuses them.
 enum ColumnValue {
   static func value(
     _ value: JSON, _ field: Field, of model: Model, _ schema: Schema
@@ -28,9 +28,9 @@ enum ColumnValue {
     return .string(String(text.prefix(10)))
   }
 
-  /// The unit of a time, which its size shows: milliseconds (io.debezium.time.Timestamp), microseconds
-  /// (MicroTimestamp) or nanoseconds (NanoTimestamp). A number of one unit is before the year 5138. In the next
-  /// smaller unit it is before 1973.
+  /// The unit of a time, derived from its size: milliseconds (io.debezium.time.Timestamp),
+  /// microseconds (MicroTimestamp) or nanoseconds (NanoTimestamp). Each unit covers times before
+  /// the year 5138. In the next smaller unit, the same number is before 1973.
   private static func parts(_ time: Int64) -> (inSecond: Int64, digits: Int) {
     switch time.magnitude {
     case ..<100_000_000_000_000: (1000, 3)
@@ -51,7 +51,7 @@ enum ColumnValue {
     return .string("\(text.dropLast()).\(fraction)Z")
   }
 
-  /// A smaller number than any of milliseconds is in seconds already.
+  /// A number below the millisecond range is in seconds already.
   private static func seconds(_ time: Int64, _ field: Field) throws(MutationError) -> Int64 {
     guard time.magnitude >= 100_000_000_000 else { return time }
     let inSecond = parts(time).inSecond

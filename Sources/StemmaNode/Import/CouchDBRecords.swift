@@ -1,8 +1,8 @@
 import StemmaEvents
 import StemmaSchema
 
-/// A CouchDB `_changes` feed with `include_docs=true`: one change a line (`feed=continuous`), or the array `results` of
-/// all changes. A document is a whole record: a field that it lacks is null.
+/// A CouchDB `_changes` feed with `include_docs=true`: one change a line (`feed=continuous`), or an
+/// array `results` of all changes. A document is a whole record; an absent field is null.
 ///
 /// See https://docs.couchdb.org/en/stable/api/database/changes.html
 struct CouchDBRecords: RecordForm {
@@ -14,10 +14,10 @@ struct CouchDBRecords: RecordForm {
   private var progress: FeedProgress?
   private var covered = 0
   private var designs = 0
-  /// Other members that CouchDB adds to a document.
+  /// Ignored members that CouchDB adds to a document.
   private var leftOut: [String] = []
 
-  /// Members that repeat the change, or describe earlier revisions.
+  /// Members that repeat the change or describe earlier revisions.
   private static let bookkeeping = ["_id", "_rev", "_deleted", "_revisions", "_revs_info", "_local_seq"]
 
   init(

@@ -1,8 +1,8 @@
 import StemmaEvents
 import StemmaSchema
 
-/// Debezium change events, as the JSON converter writes their values: the envelope alone, or `payload` beside `schema`.
-/// Names of tables and columns are compared with those of models and fields by letters and digits alone.
+/// Debezium change events in the JSON converter's form: the envelope alone, or `payload` beside
+/// `schema`. Table and column names match models and fields by letters and digits only.
 ///
 /// See https://debezium.io/documentation/reference/stable/connectors/postgresql.html#postgresql-events
 struct DebeziumRecords: RecordForm {
@@ -12,7 +12,7 @@ struct DebeziumRecords: RecordForm {
   private let columns: ColumnNames
   private var progress: FeedProgress?
   private var covered = 0
-  /// Nil for a table that is left out.
+  /// Nil for an ignored table.
   private var tables: [String: Table?] = [:]
 
   private struct Table {
@@ -61,7 +61,7 @@ struct DebeziumRecords: RecordForm {
       }
       self.progress?.note(position)
     }
-    // A message that an application has written into the log of its database.
+    // A message that an application wrote to the log of its database.
     if operation == "m" { return nil }
     let name = try Self.tableName(source)
     guard var table = try self.table(name) else { return nil }
@@ -79,7 +79,7 @@ struct DebeziumRecords: RecordForm {
     return SourceChange(mutation: mutation, position: position)
   }
 
-  /// Nil for a tombstone.
+  /// Returns nil for a tombstone.
   private static func envelope(_ text: UnsafeRawBufferPointer) throws(MutationError) -> JSON? {
     if text.elementsEqual("null".utf8) { return nil }
     let json = JSON.object(try JSON.members(of: text))
@@ -123,7 +123,7 @@ struct DebeziumRecords: RecordForm {
     _ envelope: JSON, _ table: inout Table, _ schema: Schema
   ) throws(MutationError) -> Mutation {
     guard case .object(let after)? = envelope["after"] else { throw .wrongShape("`after` is not an object") }
-    // A large value that the change left as it was, and that the database has not written to its log.
+    // An unchanged large value that the database did not write to its log.
     let present = after.filter { $0.value != .string("__debezium_unavailable_value") }
     let model = table.model
     var mutation = try table.rows.mutation(present) { value, field throws(MutationError) in
@@ -133,7 +133,7 @@ struct DebeziumRecords: RecordForm {
     return mutation
   }
 
-  /// Nil where the envelope does not have all of it.
+  /// Nil if the envelope lacks a part of the key.
   private static func previousKey(
     _ envelope: JSON, _ table: Table, _ schema: Schema
   ) throws(MutationError) -> JSON? {
@@ -157,7 +157,7 @@ struct DebeziumRecords: RecordForm {
 
   // MARK: Positions
 
-  /// Nil if the source says nothing that is in order. Tables are apart, since a topic is in order by itself.
+  /// Nil if the source has no ordered position. Each table has its own: only topics are ordered.
   static func position(_ source: JSON) -> FeedPosition? {
     var names = ["connector", "name", "db", "schema", "table"].compactMap { name in
       if case .string(let text)? = source[name] { text } else { nil }
@@ -186,8 +186,8 @@ struct DebeziumRecords: RecordForm {
     if case .int? = json, let json { json } else { .int(0) }
   }
 
-  /// PostgreSQL: the last commit before the change, and the change. Transactions come in the order of their commits, so
-  /// numbers of changes alone are not in order. Before the first commit there is the change twice.
+  /// PostgreSQL: the last commit and the change. Transactions come in commit order, so change
+  /// numbers alone are not ordered. Before the first commit, the change number serves as both.
   private static func pair(_ sequence: String) -> [JSON]? {
     let json: JSON
     do { json = try JSON.parse(sequence) } catch { return nil }

@@ -3,29 +3,29 @@ import StemmaLog
 
 /// The position of a change in its feed.
 enum FeedPosition: Sendable {
-  /// The changes of one source come in the order of their places, which are compared number by number or text by text.
-  /// Several changes can share a place.
+  /// Changes of one source are ordered by their places. Places are compared part by part, as
+  /// numbers or texts. Several changes can share a place.
   case place(source: String, [JSON])
-  /// The sequence of CouchDB. Numbers are in order, and each is one change. A text has no order that a reader can rely
-  /// on, because CouchDB interleaves shards differently each time.
+  /// The sequence of CouchDB. Numbers are ordered, one for each change. A text has no reliable
+  /// order, because CouchDB interleaves shards differently each time.
   case sequence(JSON)
 }
 
-/// Which changes of a feed are durable in the node.
+/// The changes of a feed that are durable in the node.
 struct FeedProgress: Sendable {
-  /// Texts of sequences that are remembered, at least.
+  /// The minimum number of sequence texts that are remembered.
   static let recentLimit = 16_384
 
   private(set) var places: [String: [JSON]] = [:]
   private(set) var since: JSON?
-  /// In the order in which they came.
+  /// In arrival order.
   private(set) var recent: [String] = []
   private var known: Set<String> = []
 
   init() {}
 
-  /// Whether a change with this position is in the node already, whatever became of it there. A change that shares its
-  /// place with the last one may be another one, and is not covered.
+  /// Whether the change at this position was processed. A change at the last place may be a
+  /// different one, so it is not covered.
   func covers(_ position: FeedPosition) -> Bool {
     switch position {
     case .place(let source, let place): places[source].flatMap { Self.isBefore(place, $0) } ?? false
@@ -90,7 +90,7 @@ extension FeedProgress {
     return .object(members)
   }
 
-  /// Nil unless it is what `json` gives.
+  /// Returns nil if the value does not have the shape that `json` writes.
   init?(_ json: JSON) {
     guard case .object(let members)? = json["places"] else { return nil }
     for (source, place) in members {
@@ -104,8 +104,8 @@ extension FeedProgress {
   }
 }
 
-/// The file in which an import keeps how far it has read a feed. It is written after each commit, before the next one is
-/// made. After a crash between the two, the changes of that commit are applied once more.
+/// The file that records an import's progress in a feed. It is written after each commit, before
+/// the next one. After a crash between the two, the changes of that commit are applied again.
 package final class FeedOffset {
   private static let sizeLimit = 16 << 20
 

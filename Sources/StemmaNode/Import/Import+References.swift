@@ -4,22 +4,22 @@ import StemmaLog
 import StemmaSchema
 import StemmaTables
 
-/// Lines of one import may come in any order, and records may refer to each other in a circle. So whether a reference
-/// leads to a record is known when all sources are read: they are rehearsed first, and then written without those lines
-/// that were found.
+/// The lines of an import may come in any order, and records may refer to each other in a cycle. A
+/// reference can be checked only after all sources are read. All sources are therefore rehearsed
+/// first, then written without the lines that were found.
 extension Import {
-  /// The lines of an import whose references lead to no record once all its sources are read.
+  /// The lines of an import whose references lead to no record after all sources are read.
   package final class DanglingLines {
-    /// By the path of the source, then by line.
+    /// By path of the source, then by line.
     fileprivate var reasons: [String: [Int: MutationError]] = [:]
-    /// The copies of sources that can be read once only, by the paths of the sources.
+    /// Copies of sources that can be read only once, by path of the source.
     fileprivate var copies: [String: String] = [:]
     private var folder: TemporaryFolder?
 
     func reason(_ path: String, _ line: Int) -> MutationError? { reasons[path]?[line] }
     func copy(of path: String) -> String { copies[path] ?? path }
 
-    /// Copies a stream into a file of the same name, from which the format follows.
+    /// Copies a stream to a file that keeps its name, which determines the format.
     fileprivate func keep(_ path: String) throws(NodeError) {
       guard copies[path] == nil else { return }
       let folder: TemporaryFolder
@@ -31,15 +31,15 @@ extension Import {
     }
   }
 
-  /// Finds the dangling lines of an import that writes nothing before it. Without `reject`, the first one ends the
-  /// import.
+  /// Finds the dangling lines of an import before it writes. Without `reject`, the first one
+  /// throws.
   ///
-  /// Reads all sources once, and once more after lines were found: their records are not there for others to refer to.
+  /// Reads all sources until no more lines are found: refused lines create no records to refer to.
   ///
-  /// - Throws: as `run`. Nothing was written.
+  /// - Throws: the errors of `run`. Nothing is written.
   package func danglingLines(of paths: [String]) throws -> DanglingLines {
     let lines = DanglingLines()
-    // Standard input goes on where its last reader stopped, whatever it is.
+    // Standard input continues after its last reader, whatever its file type.
     for path in paths where path == "-" || LineReader.isStream(path: path) { try lines.keep(path) }
     var trial = self
     trial.dangling = lines
@@ -84,19 +84,19 @@ extension Import {
   }
 }
 
-/// A reference that is being written and leads to no record.
+/// A reference to no record in a line that is being written.
 struct DanglingReference {
   var model: Model
   var key: Key
-  /// The place of the reference among those of its model.
+  /// The index of the reference among those of its model.
   var place: Int
   var target: Key
 }
 
 extension WriteTransaction {
-  /// With `refusesDangling`: every reference that is being written leads to a record that exists, or to the one that is
-  /// being made, or is noted in `dangling`. The key is written only when the record is made. `changed`: the
-  /// values that are written for their own sake, and not because others are. Nil: all.
+  /// With `refusesDangling`, requires that every written reference leads to an existing record or
+  /// to the new one; others go to `dangling`. Key fields count as written only in a new record.
+  /// `changed` is the set of values written for their own sake; nil: all.
   func checkReferences(
     _ model: Model, _ key: Key, _ values: [Assignment], changed: [Assignment]? = nil, isNew: Bool = false
   ) throws(NodeError) {
@@ -118,7 +118,7 @@ extension WriteTransaction {
     }
   }
 
-  /// The key that a reference leads to; nil if a part of it is null, or not given.
+  /// The key that a reference leads to; nil if a part of it is null or absent.
   private func target(
     of reference: Reference, _ model: Model, _ key: Key, value: (String) -> Value?
   ) -> Key? {
@@ -135,7 +135,7 @@ extension WriteTransaction {
     return parts.count == reference.fields.count ? Key(parts) : nil
   }
 
-  /// Whether the record is there, or out of reach. `new`: that of a record that is being made.
+  /// Whether the target exists or is out of scope. `new` is the key of the record in creation.
   private func leads(
     to key: Key, _ reference: Reference, _ new: Key?, _ model: Model
   ) throws(NodeError) -> Bool {
@@ -154,7 +154,7 @@ extension WriteTransaction {
       target: text(found.target, try self.model(reference.target)))
   }
 
-  /// Why a reference that was noted is refused at the end; nil if it leads to a record by now, or somewhere else.
+  /// The reason to refuse a noted reference at the end; nil if its target exists or it has changed.
   fileprivate func refusal(of pending: PendingReferences.Reference) throws(NodeError) -> MutationError? {
     guard let model = schema.models.first(where: { $0.storedName == pending.model }),
       model.references.indices.contains(pending.place)

@@ -3,18 +3,18 @@ import StemmaSchema
 import StemmaTables
 
 extension Import {
-  /// Makes a node follow a source that is imported again and again under one name.
+  /// Makes a node follow a source that is imported repeatedly under one name.
   ///
-  /// Each row is compared with the last import of that name. Only the fields that the source changed since are written,
-  /// so what was changed elsewhere stays. A row that the name does not know is an upsert. `deleteVanished` deletes the
-  /// records of rows that are not in the source any more.
+  /// Each row is compared with the last import of that name. Only fields that changed in the source
+  /// are written, so other changes of the node stay. A row unknown to that name is an upsert.
+  /// `deleteVanished` deletes the records of rows that are gone from the source.
   package final class Snapshot {
     package struct Counts: Sendable {
       /// Records that rows of the source created or changed.
       package var (created, changed) = (0, 0)
-      /// Records that were deleted, those included that cannot be without them.
+      /// Deleted records, including those that were deleted along with them.
       package var deleted = 0
-      /// Rows that are not in the source, whose records stay.
+      /// Rows that are gone from the source and whose records stay.
       package var kept = 0
     }
 
@@ -34,13 +34,13 @@ extension Import {
     fileprivate let keepsMissing: Bool
     fileprivate let allowsEmpty: Bool
     private let file: SnapshotFile
-    /// Of commits that are not durable.
+    /// Rows of commits that are not yet durable.
     private var pending: [RecordName: [UInt64]] = [:]
 
     /// - Parameters:
-    ///   - keepsMissing: whether the records of rows that are not in the source stay.
+    ///   - keepsMissing: whether records stay if their rows are gone from the source.
     ///   - allowsEmpty: whether all records of a model may be deleted.
-    ///   - isDryRun: whether the node remembers nothing of it.
+    ///   - isDryRun: whether the node stores nothing of it.
     package init(
       _ name: String, of node: Node, keepsMissing: Bool = false, allowsEmpty: Bool = false,
       isDryRun: Bool = false
@@ -60,7 +60,7 @@ extension Import {
       file = try Self.wrapping { () throws(TablesError) in try other.file.copy() }
     }
 
-    /// One whose rows are not remembered.
+    /// A copy that stores no rows.
     func copy() throws(NodeError) -> Snapshot { try Snapshot(copying: self) }
 
     private static func wrapping<Result>(
@@ -69,7 +69,7 @@ extension Import {
       do throws(TablesError) { return try body() } catch { throw .tables(error) }
     }
 
-    /// Writes what the source changed of one row.
+    /// Writes the fields of one row that changed in the source.
     func follow(
       _ mutation: Mutation, _ rows: inout Rows, _ transaction: WriteTransaction
     ) throws(NodeError) {
@@ -106,10 +106,10 @@ extension Import {
       return try Self.wrapping { () throws(TablesError) in try file.recorded(name.model, name.key) }
     }
 
-    /// Notes rows whose commit was made, and will be durable.
+    /// Remembers rows of a commit that is not yet durable.
     func note(_ rows: Rows) { pending.merge(rows.fields) { $1 } }
 
-    /// Records rows whose commit is durable.
+    /// Stores rows of a durable commit.
     func record(_ rows: Rows) throws(NodeError) {
       try Self.wrapping { () throws(TablesError) in
         try file.record(
@@ -120,7 +120,7 @@ extension Import {
       counts.changed += rows.changed
     }
 
-    /// The models of which recorded rows were not found. Models that the node's schema lacks are left alone.
+    /// The models with recorded rows that were not found. Models outside of the schema are ignored.
     fileprivate func vanishedModels(_ schema: Schema, deletes: Bool) throws(NodeError) -> [Model] {
       var models: [Model] = []
       for model in schema.models {
@@ -162,22 +162,22 @@ extension Import {
 
   // MARK: Rows that vanished
 
-  /// The outcome for some rows that are not in the source.
+  /// The result of deleting records whose rows are gone.
   fileprivate struct Deletion {
-    /// Rows whose records are gone.
+    /// Rows whose records are deleted.
     var done: [Key] = []
     var deleted = 0
     var events = 0
-    /// Why the record of another one may not be deleted.
+    /// The reason why a record could not be deleted.
     var refusal: NodeError?
   }
 
-  /// Deletes the records of rows that the snapshot has and its sources do not have. To be called after all sources of
-  /// an import. The rows of records outside of the node's scope stay in the snapshot.
+  /// Deletes the records of rows that are gone from the sources. The caller has imported all
+  /// sources. Rows of records outside of the node's scope stay in the snapshot.
   ///
-  /// - Parameter isComplete: whether every row of the sources was taken. If not, nothing is deleted.
-  /// - Throws: `malformedInput` if the sources have no row of a model and that is not allowed: nothing was deleted.
-  ///   `restricted` for a record that others refer to. All other records were deleted.
+  /// - Parameter isComplete: whether every row was accepted. If not, nothing is deleted.
+  /// - Throws: `malformedInput` before any deletion, if a model has no row and that is not allowed.
+  ///   `restricted` after all other deletions, for a record that others refer to.
   /// - Returns: the events and commits of the deletions.
   package func deleteVanished(isComplete: Bool) throws -> Summary {
     var summary = Summary()
@@ -214,7 +214,7 @@ extension Import {
   ) throws {
     var refusal: NodeError?
     var isFurther = true
-    // A record that others may not lose goes after them.
+    // A record that others refer to can be deleted after them.
     while isFurther {
       (refusal, isFurther) = (nil, false)
       for model in models {
@@ -253,11 +253,11 @@ extension WriteTransaction {
     return SourceRow(model: model, key: key, values: try assignments(model, key, mutation.fields))
   }
 
-  /// Writes the fields of a row that are not among the digests `last`; all, if there are none, or the node has never
-  /// held the record. A record that was deleted is created again if the source has changed its row since.
+  /// Writes the fields of a row whose digests are not in `last`; all fields if `last` is nil or the
+  /// node never held the record. Recreates a deleted record if its row has changed since.
   ///
   /// - Parameter fields: the digests of the row's values.
-  /// - Returns: what was written, nil: nothing.
+  /// - Returns: the operation that was written; nil if nothing was.
   fileprivate func follow(
     _ row: SourceRow, _ last: [UInt64]?, _ fields: [UInt64], _ milliseconds: UInt64?
   ) throws(NodeError) -> Operation? {
@@ -287,7 +287,7 @@ extension WriteTransaction {
         if try exists(model, key) { try delete(model, key, milliseconds: nil) }
         deletion.done.append(key)
       } catch {
-        // Refused before anything was recorded.
+        // The refusal comes before any event is recorded.
         guard case .mutation(.restricted) = error else { throw error }
         deletion.refusal = deletion.refusal ?? error
       }

@@ -2,32 +2,36 @@ import StemmaEvents
 import StemmaLog
 import StemmaTables
 
-/// Brings lines of mutations or rows into a node, some hundreds to a commit.
+/// Imports mutations or rows, `Options.batch` lines to a commit.
 ///
-/// Each commit is all or nothing. After each, `progress` is told through which line everything is durable: an
-/// import that is stopped or killed goes on with the line after the last one reported.
+/// A commit is atomic. After each, `progress` receives the last durable line, so that a stopped
+/// import can continue with the next one.
 package struct Import {
   package struct Options {
     /// Lines in one commit.
     package var batch = 1000
     /// Lines before this one are skipped; the first line is 1.
     package var firstLine = 1
-    /// Check everything, write nothing.
+    /// Check every line, write nothing.
     package var isDryRun = false
     /// Treat `create` as `upsert`.
     package var isUpsert = false
-    /// The format of the files; nil: the one that a file's name says.
+    /// The format of the files; nil: determined by the name of each file.
     package var format: Format?
-    /// The model of lines that name none, and of rows.
+    /// The model of rows, and of mutations that name none.
     package var model: String?
     package var dialect = CSV.Dialect()
     package var columns = ColumnNames()
-    /// Of a change feed; nil: all its changes are written.
+    /// The offset of a change feed; nil: all its changes are written.
     package var offset: FeedOffset?
-    /// Whether a line that states the shown value closes the conflict of its field.
+    /// Whether a line with the shown value resolves the conflict of its field.
     package var closesConflicts = false
     package var by: String?
     package var note: String?
+    /// Whether commits share an fsync about once a second.
+    package var isRelaxed = false
+    /// The memory for record states, in bytes, before the tables follow the log.
+    package var memory = 256 << 20
     package init() {}
   }
 
@@ -37,9 +41,9 @@ package struct Import {
     package var commits = 0
     package var rejected = 0
     package var counts = WriteCounts()
-    /// Everything through this line is durable.
+    /// The last line through which everything is durable.
     package var durableThroughLine = 0
-    /// Bytes of the source that were read, as they are stored; 0 where that is not known.
+    /// Bytes read from the stored source, before decompression; 0 if unknown.
     package var bytesRead = 0
     package init() {}
   }
@@ -48,18 +52,18 @@ package struct Import {
   package let options: Options
   /// Called after each commit.
   package var progress: (Summary) throws -> Void = { _ in }
-  /// Called when everything that came is durable and the source keeps its reader waiting.
+  /// Called when everything read is durable and the source has no more data yet.
   package var silence: () -> Void = {}
-  /// Called with notes on the source for a person, of one sentence each.
+  /// Called with warnings about the source, one sentence each.
   package var notice: (String) -> Void = { _ in }
-  /// Given a line that cannot be taken; if nil, such a line ends the import.
+  /// Called with a refused line; if nil, a refused line ends the import.
   package var reject: ((_ line: Int, _ text: UnsafeRawBufferPointer, NodeError) throws -> Void)?
 
-  /// The snapshot that the rows are compared with.
+  /// The snapshot to compare the rows with.
   package var snapshot: Snapshot?
   /// Lines that are refused because their references lead to no record.
   package var dangling: DanglingLines?
-  /// Whether these lines are being looked for, and nothing is written.
+  /// Whether the import only looks for such lines and writes nothing.
   var isTrial = false
 
   package init(into node: Node, options: Options) {
@@ -69,13 +73,14 @@ package struct Import {
 
   /// Imports one source.
   ///
-  /// - Throws: `NodeError.importLine` for a line that cannot be taken: nothing of its commit was written, all
-  ///   commits before it are durable. `NodeError.importEnded` for any other error behind durable commits.
+  /// - Throws: `NodeError.importLine` for a refused line: its commit is not written, all earlier
+  ///   commits are durable. `NodeError.importEnded` for any other error after durable commits.
   package func run(path: String) throws -> Summary {
     let reading = try reading(path)
     defer { for sentence in reading.source.notices { notice(sentence) } }
     try locating(reading) {
       let outcome = Result { if options.isDryRun { try rehearse(reading) } else { try write(reading) } }
+      node.endSeries()
       try report(reading)
       try outcome.get()
     }
@@ -84,7 +89,7 @@ package struct Import {
   }
 
   func reading(_ path: String) throws(NodeError) -> Reading {
-    // The path `/dev/fd/63` of a shell is another stream each time.
+    // A shell reuses the path `/dev/fd/63` for different streams.
     let isNameless = path == "-" || path.hasPrefix("/dev/") || path.hasPrefix("/proc/")
     let name = isNameless ? "-" : path.fileName
     return Reading(
@@ -93,16 +98,16 @@ package struct Import {
       durableThroughLine: options.firstLine - 1)
   }
 
-  /// Says of an error of `body` which line it is about, and which line to go on with.
+  /// Adds to an error of `body` the line that caused it and the line to continue with.
   func locating(_ reading: Reading, _ body: () throws -> Void) throws {
     let writes = !options.isDryRun && !isTrial
     do {
       do { try body() } catch let error as SourceError { throw reading.failure(error.line, error.reason) }
     } catch NodeError.importLine(let source, let line, let reason, let told, _) {
-      // Nothing of what was only tried is there to go on from.
+      // A trial writes nothing that a later import could continue from.
       let resume = writes ? told : nil
-      // A first line that exists already: an earlier import of this file may have been cut short, and its commits
-      // say how far it came. Nothing is guessed from any other error, or of a stream without a name.
+      // If the first line exists already, an earlier import of this file may have been interrupted.
+      // The last line is then in its commits. Other errors and nameless streams give no such hint.
       var earlier: Int?
       let isFirst = isTrial && !options.isDryRun || resume == options.firstLine
       if case .mutation(.alreadyExists) = reason, isFirst, reading.name != "-" {
@@ -117,19 +122,19 @@ package struct Import {
     }
   }
 
-  /// A source that is being read, and what came of it so far.
+  /// A source and the progress of its import.
   final class Reading {
     let source: any MutationSource
     let path: String
-    /// As commits remember it.
+    /// The name that commits record.
     let name: String
-    /// As it is called where something is wrong with a line.
+    /// The name in error messages.
     let title: String
     var summary = Summary()
-    /// Refused lines that are not reported.
+    /// Refused lines that are not reported yet.
     private(set) var refused: [(line: Int, text: [UInt8], reason: NodeError)] = []
     private var reported = 0
-    /// The list of references that lead to no record, and the number of this source in it.
+    /// The references to check at the end, and the number of this source among them.
     var pending: (source: Int, references: PendingReferences)?
 
     init(
@@ -159,7 +164,7 @@ package struct Import {
       refused.append((line, text, reason))
     }
 
-    /// In the order of the source. The first one of all brings the source's header.
+    /// Returns refused lines in the order of the source. The first one carries the source's header.
     func takeRefused() -> [(line: Int, text: [UInt8], reason: NodeError)] {
       guard !refused.isEmpty else { return [] }
       var taken = refused.sorted { $0.line < $1.line }
@@ -169,7 +174,7 @@ package struct Import {
       return taken
     }
 
-    /// Traps if there are commits of nothing. In debug builds at each commit.
+    /// Traps if there is an empty commit. Runs in debug builds at each commit.
     func checkInvariants() {
       precondition(summary.commits <= summary.events, "a commit has an event")
       precondition(summary.commits <= summary.lines, "a commit has a line")
@@ -189,33 +194,34 @@ package struct Import {
 
   // MARK: Commits
 
-  /// Why a batch cannot be taken as it is.
+  /// The reason why a batch cannot be committed.
   private struct Refusal: Error {
     var index: Int
     var reason: NodeError
   }
 
-  /// Results of the lines of a commit beside their events.
+  /// Results of the lines of a commit, apart from their events.
   private struct Made {
     var rows = Snapshot.Rows()
     var references: [PendingReferences.Reference] = []
   }
 
   private func write(_ reading: Reading) throws {
+    try node.beginSeries(memory: options.memory)
     var batch = try self.batch(of: reading)
-    // After a refusal the tables have to catch up with the rest of its series: the next one is short.
+    // After a refusal, the tables must apply the rest of the series; the next one is short.
     var isCareful = false
     // Whether the tables were found to be corrupt, and rebuilt.
     var isRemade = false
-    // While a stream is silent nothing is held: what came is durable and shown, and others can write.
+    // While a stream is idle, no lock is held and everything read is durable and visible.
     var isSilent = false
     while !batch.isEmpty {
       var refusal: Refusal?
-      // An error that ends the input is thrown when everything before it is durable, so that the line to go on with is
-      // right.
+      // An error that ends the input is thrown after everything before it is durable, so that it
+      // reports the right line to continue with.
       var failure: (any Error)?
       do {
-        try node.series { series in
+        try node.series(isRelaxed: options.isRelaxed) { series in
           repeat {
             var events = 0
             var counts = WriteCounts()
@@ -236,13 +242,14 @@ package struct Import {
               counts = transaction.counts
             }
             snapshot?.note(made.rows)
-            // At most the changes of one commit are in the node and not before the offset.
+            // At most one commit is durable in the node before the offset records it.
             if options.offset != nil { try series.waitUntilDurable() }
             batch = []
             isSilent = !reading.source.isReady
             if isSilent { break }
             do { batch = try self.batch(of: reading) } catch { failure = error }
           } while !batch.isEmpty && !series.isFull && !isCareful
+          series.holdsBack = !batch.isEmpty && failure == nil
         }
         isCareful = false
         if isSilent {
@@ -250,7 +257,7 @@ package struct Import {
           batch = try self.batch(of: reading)
         }
       } catch NodeError.tables(.rebuilt) where !isRemade && refusal != nil {
-        // That is no fault of the line: it is tried again.
+        // The line is not at fault, so it is tried again.
         isRemade = true
         isCareful = true
       } catch {
@@ -303,19 +310,19 @@ package struct Import {
       source: "\(reading.name):\(lines.first?.number ?? 0)-\(lines.last?.last ?? 0)")
   }
 
-  /// Nil if every line was taken.
+  /// Returns nil if every line succeeds.
   private func perform(
     _ lines: [PendingLine], _ transaction: WriteTransaction, _ made: inout Made
   ) -> Refusal? {
     transaction.refusesDangling = isTrial
     transaction.closesConflicts = options.closesConflicts
-    for (index, line) in lines.enumerated() {
+    for index in lines.indices {
       transaction.dangling = isTrial ? [] : nil
       do throws(NodeError) {
         if let snapshot {
-          try snapshot.follow(line.mutation, &made.rows, transaction)
+          try snapshot.follow(lines[index].mutation, &made.rows, transaction)
         } else {
-          try transaction.perform(line.mutation)
+          try transaction.perform(lines[index].mutation)
         }
       } catch {
         return Refusal(index: index, reason: error)
@@ -323,14 +330,14 @@ package struct Import {
       for found in transaction.dangling ?? [] {
         made.references.append(
           PendingReferences.Reference(
-            line: line.number, model: found.model.storedName, key: found.key, place: found.place,
+            line: lines[index].number, model: found.model.storedName, key: found.key, place: found.place,
             target: found.target))
       }
     }
     return nil
   }
 
-  /// Takes the refused line from the batch, or ends the import with it.
+  /// Removes the refused line from the batch, or throws if refusals end the import.
   private func refuse(_ refusal: Refusal, in batch: inout [PendingLine], _ reading: Reading) throws {
     let line = batch[refusal.index]
     guard reject != nil, refusal.reason.isOfLine else {
@@ -346,21 +353,22 @@ package struct Import {
 
   // MARK: Lines
 
-  /// One line that was read and found to be a mutation.
+  /// A parsed mutation and its line.
   fileprivate struct PendingLine {
     var number: Int
     var last: Int
     var mutation: Mutation
-    /// Kept only where a refused line has to be written out.
+    /// Kept only if refused lines are written out.
     var text: [UInt8]
     var position: FeedPosition?
   }
 
-  /// The lines of the next commit; none at the end. All lines before them were performed, or refused.
+  /// The lines of the next commit; empty at the end. All earlier lines were performed or refused.
   private func batch(of reading: Reading) throws -> [PendingLine] {
     try report(reading)
     var batch: [PendingLine] = []
-    // A line that is refused when it is read is reported behind those before it, which their commit may refuse.
+    batch.reserveCapacity(min(options.batch, 1000))
+    // A line refused on reading is reported after earlier lines of its commit.
     while batch.count < options.batch, reading.refused.count < options.batch,
       let item = try reading.source.next()
     {
@@ -391,7 +399,7 @@ package struct Import {
 }
 
 extension NodeError {
-  /// Whether one line of an import is at fault, and others may be taken.
+  /// Whether the error concerns one line, so that other lines can be imported.
   fileprivate var isOfLine: Bool {
     switch self {
     case .mutation, .damagedPartition: true

@@ -1,24 +1,24 @@
 import StemmaEvents
 import StemmaSchema
 
-/// The meaning of one JSON value of a source.
+/// Interprets the JSON values of a source.
 protocol RecordForm {
-  /// Nil for a value that changes nothing.
+  /// Returns nil for a value that changes nothing.
   mutating func change(_ text: UnsafeRawBufferPointer) throws(MutationError) -> SourceChange?
-  /// Warnings about the values that were read; one sentence each.
+  /// Warnings about the values read so far, one sentence each.
   var notices: [String] { get }
-  /// Tokens with which a text begins that holds its records in one array.
+  /// The tokens at the start of a text that holds its records in one array.
   var arrayOpening: [String] { get }
 }
 
 struct SourceChange {
   var mutation: Mutation
-  /// Nil where the source is no feed.
+  /// Nil if the source is no feed.
   var position: FeedPosition?
 }
 
 extension JSON {
-  /// The members of the object that a text is.
+  /// The members of a text that is a JSON object.
   static func members(
     of text: UnsafeRawBufferPointer
   ) throws(MutationError) -> [(name: String, value: JSON)] {
@@ -29,7 +29,7 @@ extension JSON {
   }
 }
 
-/// Mutations; with a model also its rows.
+/// Mutations; with a model also rows of it.
 struct MutationRecords: RecordForm {
   private let model: Model?
   private var rows: RowObjects?
@@ -53,18 +53,18 @@ struct MutationRecords: RecordForm {
   }
 }
 
-/// JSON values: one a line, or the elements of one array. A line's number is then that of the element.
+/// JSON values, one a line, or the elements of one array. `lineNumber` then counts elements.
 final class JSONSource: MutationSource {
   private var reader: LineReader
   private let firstLine: Int
   private var form: any RecordForm
   private let keepsText: Bool
-  /// Nil until the first byte was read.
+  /// Nil until the first byte is read.
   private var isArray: Bool?
   private var isAtEnd = false
   let header: [UInt8] = []
 
-  /// Lines before `firstLine` are not read as mutations.
+  /// Lines before `firstLine` are not parsed as mutations.
   init(_ path: String, firstLine: Int, _ form: any RecordForm, keepsText: Bool) throws(NodeError) {
     reader = try LineReader(path: path)
     self.firstLine = firstLine
@@ -111,12 +111,12 @@ final class JSONSource: MutationSource {
       mutation = .success(change.mutation)
       position = change.position
     } catch { mutation = .failure(error) }
-    // A file of refused lines has one value a line. The ends of lines inside of a value are white space.
+    // The file of refused lines has one value a line. Line ends inside a value are white space.
     let kept = keepsText ? text.map { $0 == 10 || $0 == 13 ? 0x20 : $0 } : []
     return SourceItem(line: number, lastLine: number, mutation: mutation, text: kept, position: position)
   }
 
-  /// Behind the array the rest of what it is a part of has to follow.
+  /// Checks that the array and the text around it are complete.
   private func checkTail() throws(NodeError) {
     let text = Array((form.arrayOpening.joined() + "]").utf8) + (try reader.rest())
     do { _ = try JSON.parse(text) } catch { throw reader.cutShort }

@@ -3,12 +3,12 @@ import Foundation
 import StemmaEvents
 import StemmaLog
 
-/// Reads a file or standard input line by line, through gzip where the bytes begin like gzip.
+/// Reads a file or standard input line by line. Detects gzip by its bytes and inflates it.
 ///
-/// Memory is bounded by the longest line that is allowed: a longer one is an error as soon as the limit is
-/// passed, however long it goes on. A last line without an end is a line; empty lines are given as empty.
+/// Memory is bounded by the longest allowed line; a longer one is an error as soon as it passes the
+/// limit. The last line needs no line end. Empty lines are returned.
 package struct LineReader: ~Copyable {
-  /// Longest line, in bytes without its end: the longest text, each byte of it written as two, and 1 MiB beside it.
+  /// The longest line in bytes: the longest text with each byte escaped, plus 1 MiB.
   package static let limit = 2 * Limits.value + (1 << 20)
 
   private let descriptor: Int32
@@ -20,22 +20,22 @@ package struct LineReader: ~Copyable {
   /// Whether a byte order mark was looked for.
   private var isMarkChecked = false
   private var buffer: [UInt8] = []
-  /// Where the next line begins, and how far it was searched for an end.
+  /// The start of the next line, and the offset up to which no line end was found.
   private var start = 0
   private var searched = 0
   private var chunk = [UInt8](repeating: 0, count: 256 << 10)
-  /// Compressed bytes that were read and not inflated yet.
+  /// Compressed bytes that are read and not yet inflated.
   private var compressed: ArraySlice<UInt8> = []
-  /// Compressed bytes that are inflated at once: they can become a thousand times as many.
+  /// The number of compressed bytes to inflate at once. They can expand a thousandfold.
   private static let inflated = 1 << 10
-  /// Bytes that are read or inflated at once, at most.
+  /// The most bytes that one read or inflation adds.
   private static let slack = 2 << 20
 
-  /// Whether a `\r` at the end of a line is given as a part of it.
+  /// Whether lines keep a `\r` at their end.
   package var keepsReturns = false
-  /// The number of the line that `next` gave last; the first is 1.
+  /// The number of the line that `next` returned last; the first is 1.
   package private(set) var lineNumber = 0
-  /// Bytes that were read, as they are stored.
+  /// Bytes read from the file, before decompression.
   package private(set) var bytesRead = 0
 
   /// Opens a file; `-` is standard input.
@@ -45,7 +45,7 @@ package struct LineReader: ~Copyable {
     } else {
       let opened = open(path, O_RDONLY | O_CLOEXEC)
       guard opened >= 0 else { throw .cannotRead(path: path, errno: errno) }
-      // A directory can be opened; only reading it would fail.
+      // `open` accepts a directory; only `read` would fail.
       var status = stat()
       guard fstat(opened, &status) == 0, status.st_mode & S_IFMT != S_IFDIR else {
         close(opened)
@@ -55,14 +55,14 @@ package struct LineReader: ~Copyable {
     }
   }
 
-  /// Whether what a path leads to may keep its reader waiting, as a pipe does.
+  /// Whether reading the path may block, as with a pipe.
   package static func isStream(path: String) -> Bool {
     var status = stat()
     guard (path == "-" ? fstat(0, &status) : stat(path, &status)) == 0 else { return false }
     return status.st_mode & S_IFMT != S_IFREG
   }
 
-  /// Copies what can be read once only into a new file.
+  /// Copies a source that can be read only once into a new file.
   static func copy(_ path: String, to target: String) throws(NodeError) {
     let reader = try LineReader(path: path)
     let opened = open(target, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
@@ -113,10 +113,10 @@ package struct LineReader: ~Copyable {
 
   // MARK: Elements
 
-  /// Bytes that are looked at for the beginning of an array, and that may follow it.
+  /// The most bytes examined for the start of an array, or allowed after it.
   private static let lookahead = 64 << 10
 
-  /// Consumes the tokens, white space before each, if the text begins with them. Reads no further than it must.
+  /// Consumes the tokens and white space before each, if the text begins with them.
   package mutating func consume(_ tokens: [String]) throws(NodeError) -> Bool {
     try skipMark()
     var offset = 0
@@ -131,8 +131,8 @@ package struct LineReader: ~Copyable {
     return true
   }
 
-  /// The text of the next element of an array whose `[` is consumed; nil behind its `]`. `lineNumber` counts elements.
-  /// Memory is bounded by the longest element, which may have as many bytes as a line.
+  /// The text of the next array element after a consumed `[`; nil after `]`. `lineNumber` counts
+  /// elements. Memory is bounded by the longest element, which may have as many bytes as a line.
   package mutating func nextElement<Result>(
     _ body: (UnsafeRawBufferPointer) throws(NodeError) -> Result
   ) throws(NodeError) -> Result? {
@@ -165,7 +165,7 @@ package struct LineReader: ~Copyable {
     return try give(range, body)
   }
 
-  /// All that is left, at most 64 KiB.
+  /// All remaining bytes, at most 64 KiB.
   package mutating func rest() throws(NodeError) -> [UInt8] {
     while !ended && buffer.count - start <= Self.lookahead { try fill() }
     guard buffer.count - start <= Self.lookahead else {
@@ -179,7 +179,7 @@ package struct LineReader: ~Copyable {
     .malformedInput(source: name, what: "the JSON array ends too early. Fetch the file again.")
   }
 
-  /// The byte that is `offset` bytes ahead; nil behind the end.
+  /// The byte at `offset` from the current position; nil past the end.
   private mutating func peek(_ offset: Int) throws(NodeError) -> UInt8? {
     while start + offset >= buffer.count {
       if ended { return nil }
@@ -211,7 +211,7 @@ package struct LineReader: ~Copyable {
     byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09
   }
 
-  /// Traps if a line was passed over, or bytes wait for nobody. Between two lines.
+  /// Traps if a line was skipped or bytes would never be returned. Valid between two lines.
   func checkInvariants() {
     precondition(start <= searched && searched <= buffer.count, "a line is given once")
     buffer.withUnsafeBytes { bytes in
@@ -255,7 +255,7 @@ package struct LineReader: ~Copyable {
     return try outcome.get()
   }
 
-  /// Appends what one read gives to the buffer, after dropping the lines that were given.
+  /// Drops the returned lines, then reads or inflates more bytes into the buffer.
   private mutating func fill() throws(NodeError) {
     if start > 0 {
       buffer.removeFirst(start)
@@ -263,8 +263,8 @@ package struct LineReader: ~Copyable {
       start = 0
     }
     if buffer.count + Self.slack > buffer.capacity {
-      // Twice as much each time, and past a half of it all that the longest line needs: an old and a new space that
-      // are both about as long would be twice as much.
+      // Doubles the capacity. Past half of the limit, reserves all that the longest line needs: two
+      // buffers of about that size would take twice the memory.
       let doubled = max(2 * buffer.capacity, buffer.count + Self.slack)
       buffer.reserveCapacity(doubled > Self.limit / 2 ? Self.limit + Self.slack : doubled)
     }
@@ -284,7 +284,7 @@ package struct LineReader: ~Copyable {
     bytesRead += count
     if count == 0 {
       ended = true
-      // A plain file may be empty; this is what a transfer that failed leaves behind.
+      // A plain file may be empty. An empty gzip file is the result of a failed transfer.
       if !started, name.hasSuffix(".gz") {
         throw .malformedInput(source: name, what: "the file is empty, which no gzip file is; fetch it anew")
       }
@@ -301,7 +301,7 @@ package struct LineReader: ~Copyable {
   }
 }
 
-/// Finds the end of a JSON value, piece by piece. Whether it is JSON is left to the parser.
+/// Finds the end of a JSON value incrementally. The parser checks its syntax.
 private struct ElementScan {
   /// Bytes that belong to the value.
   private(set) var length = 0
@@ -309,7 +309,7 @@ private struct ElementScan {
   private var isText = false
   private var isEscaped = false
 
-  /// `bytes`: the value from its beginning, of which `length` bytes were read before. True at its end.
+  /// `bytes` is the value from its start; `length` bytes were read before. True at its end.
   mutating func read(_ bytes: ArraySlice<UInt8>) -> Bool {
     for byte in bytes.dropFirst(length) {
       if isText {
@@ -343,7 +343,7 @@ private struct ElementScan {
   }
 }
 
-/// Inflates a gzip stream piece by piece; several members one after another are one stream, as with gzip(1).
+/// Inflates a gzip stream incrementally. Concatenated members form one stream, as with gzip(1).
 private final class GzipInflater {
   private var stream = z_stream()
   private let name: String
@@ -352,7 +352,7 @@ private final class GzipInflater {
 
   init(name: String) throws(NodeError) {
     self.name = name
-    // 15 bits of window and 16: a gzip header is demanded.
+    // 15 bits of window, plus 16 to require a gzip header.
     guard inflateInit2_(&stream, 15 + 16, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size)) == Z_OK else {
       throw .malformedInput(source: name, what: "zlib could not be started")
     }
@@ -360,7 +360,7 @@ private final class GzipInflater {
 
   deinit { inflateEnd(&stream) }
 
-  /// Traps if zlib knows of input that is not there any more, or has lost its tables.
+  /// Traps if zlib points to released input, or has lost its state.
   func checkInvariants() {
     precondition(stream.state != nil, "zlib has its tables")
     precondition(stream.next_in == nil && stream.avail_in == 0, "input is inflated at once")
@@ -374,7 +374,7 @@ private final class GzipInflater {
       stream.avail_in = UInt32(bytes.count)
       while stream.avail_in > 0 {
         if isAtEnd {
-          // Tapes and block devices pad with zero bytes; gzip(1) ignores them, too.
+          // Tapes and block devices pad with zero bytes, which gzip(1) ignores as well.
           while stream.avail_in > 0, stream.next_in?.pointee == 0 {
             stream.next_in += 1
             stream.avail_in -= 1
@@ -391,7 +391,7 @@ private final class GzipInflater {
         output.append(contentsOf: piece[..<(piece.count - Int(stream.avail_out))])
         if status == Z_STREAM_END { isAtEnd = true } else if status != Z_OK { return true }
       }
-      // What the window still holds beyond a full output piece.
+      // Output that zlib holds back after filling a whole output buffer.
       while !isAtEnd && stream.avail_out == 0 {
         let status: Int32 = piece.withUnsafeMutableBufferPointer { space in
           stream.next_out = space.baseAddress
@@ -408,7 +408,7 @@ private final class GzipInflater {
       }
       return false
     }
-    // None of these is there any more when the next piece comes.
+    // These buffers are invalid after this call.
     (stream.next_in, stream.avail_in) = (nil, 0)
     (stream.next_out, stream.avail_out) = (nil, 0)
     if failed { throw .malformedInput(source: name, what: "the gzip stream is damaged; fetch the file anew") }

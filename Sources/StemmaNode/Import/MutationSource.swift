@@ -2,23 +2,23 @@ import StemmaEvents
 import StemmaLog
 import StemmaSchema
 
-/// The source of an import's mutations, one after the other.
+/// The mutations of an import in order.
 protocol MutationSource: AnyObject {
   /// The next mutation; nil at the end.
   ///
-  /// - Throws: `SourceError` where the source cannot be read on. The item has the error of a single mutation.
+  /// - Throws: `SourceError` if the source cannot be read further. An item carries its own error.
   func next() throws(SourceError) -> SourceItem?
-  /// False if it is unknown when the next mutation comes: its writer has not written it yet.
+  /// False if the next mutation may not be available yet, because a stream is idle.
   var isReady: Bool { get }
-  /// How many lines were read, those without a mutation included.
+  /// The number of lines read, including those without a mutation.
   var lineNumber: Int { get }
-  /// How many bytes were read, as they are stored; 0 where that is not known.
+  /// The bytes read from the stored source; 0 if unknown.
   var bytesRead: Int { get }
-  /// The beginning that a file of refused lines needs to be imported; empty: none.
+  /// The text at the start of an importable file of refused lines; empty: none.
   var header: [UInt8] { get }
-  /// Warnings about the part of the source that was read; one sentence each.
+  /// Warnings about the part read so far, one sentence each.
   var notices: [String] { get }
-  /// Traps if what is left to be read contradicts itself. In debug builds behind each item, on the thread that reads.
+  /// Traps if the remaining input is inconsistent. Runs in debug builds after each item.
   func checkInvariants()
 }
 
@@ -29,18 +29,18 @@ extension MutationSource {
 }
 
 struct SourceItem: Sendable {
-  /// The line that it begins with, from 1; in a SQLite file the row, counted over all tables.
+  /// The first line, counted from 1; in a SQLite file the row, counted over all tables.
   var line: Int
-  /// The line that it ends with.
+  /// The last line.
   var lastLine: Int
   var mutation: Result<Mutation, MutationError>
-  /// As the source has it, without the end of its last line; empty unless it may have to be written out.
+  /// The text of the source without the last line end; empty unless refused lines are written out.
   var text: [UInt8]
-  /// Nil where the source is no feed.
+  /// Nil if the source is no feed.
   var position: FeedPosition?
 }
 
-/// Why a source cannot be read on, and from which line.
+/// The reason why a source cannot be read further, and the line.
 struct SourceError: Error {
   var line: Int
   var reason: NodeError
@@ -51,7 +51,7 @@ extension Import {
   package enum Format: String, CaseIterable, Sendable {
     case ndjson, csv, tsv, sqlite, debezium, couchdb
 
-    /// By the extension, `.gz` aside; NDJSON if it says nothing.
+    /// Determines the format by the extension without `.gz`; NDJSON by default.
     package init(path: String) {
       var name = path.lowercased()
       if name.hasSuffix(".gz") { name.removeLast(3) }
@@ -99,11 +99,8 @@ extension Import {
     return dialect
   }
 
-  private func ahead(_ source: any MutationSource, _ path: String) throws(NodeError) -> ReadAhead {
-    do throws(LogError) {
-      return try ReadAhead(
-        source, from: path, batch: options.batch, isStream: LineReader.isStream(path: path))
-    } catch { throw .log(error) }
+  private func ahead(_ source: any MutationSource, _ path: String) -> ReadAhead {
+    ReadAhead(source, batch: options.batch, isStream: LineReader.isStream(path: path))
   }
 
   private func named(_ name: String?) throws(NodeError) -> Model? {
@@ -114,7 +111,7 @@ extension Import {
     return model
   }
 
-  /// The model of a file's rows: the named one, or the one that the file is named after (`books.csv`).
+  /// The named model, or the one that the file is named after (`books.csv`).
   private func model(of path: String) throws(NodeError) -> Model {
     if let model = try named(options.model) { return model }
     let name = path.fileName.prefix { $0 != "." }

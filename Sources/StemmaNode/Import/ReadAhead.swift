@@ -2,7 +2,7 @@ import Dispatch
 import StemmaEvents
 import StemmaLog
 
-/// Reads and parses a source on a thread of its own, up to two thousand items ahead; of a stream whole batches.
+/// Reads and parses a source on its own thread, up to eight pieces ahead.
 final class ReadAhead: MutationSource {
   private struct Piece: Sendable {
     var items: [SourceItem]
@@ -10,14 +10,14 @@ final class ReadAhead: MutationSource {
     var header: [UInt8]
     var notices: [String]
     var bytesRead: Int
-    /// The end behind the last item: the number of lines, or the reason why there are no more.
+    /// The end after the last item: the number of lines, or the error that ends the source.
     var end: Result<Int, SourceError>?
   }
 
   private static let most = 256
-  /// For how many items there is room at once; a batch may be as large as anybody likes, and never come.
+  /// The initial capacity for items; `batch` may be far larger than the input.
   private static let room = 4096
-  /// How long a stream may be silent before its reader should no longer hold what others wait for.
+  /// The time after which a silent stream is reported as not ready.
   private static let patience = DispatchTimeInterval.milliseconds(50)
 
   private(set) var header: [UInt8] = []
@@ -26,20 +26,20 @@ final class ReadAhead: MutationSource {
   private(set) var lineNumber = 0
   private let pieces = Handoff<Piece>(ahead: 8)
   private let isStream: Bool
-  /// A piece that was taken and is not begun yet.
+  /// A piece that `isReady` took from the queue, not yet in use.
   private var peeked: Piece?
+  /// The remaining items of the current piece in reverse order.
   private var items: [SourceItem] = []
-  private var place = 0
   private var end: Result<Int, SourceError>?
 
-  /// `path` is where the source comes from, `batch` how many items are committed together. The source belongs to the
-  /// other thread from here on: that is why it can be handed over, which the compiler cannot see.
-  init(_ source: any MutationSource, from path: String, batch: Int, isStream: Bool) throws(LogError) {
+  /// - Parameter batch: the number of items in a commit. The source belongs to the background
+  ///   thread from here on, which makes the unsafe transfer valid.
+  init(_ source: any MutationSource, batch: Int, isStream: Bool) {
     self.isStream = isStream
     nonisolated(unsafe) let source = source
-    // Of a stream no part of a batch is handed over, so that whoever has begun one never waits for the rest of it.
+    // A stream hands over whole batches, so that a started commit never waits for items.
     let atOnce = isStream ? batch : min(Self.most, batch)
-    try System.beginThread(for: path) { [pieces] in
+    DispatchQueue(label: "stemma.read").async { [pieces] in
       Self.read(source, into: pieces, atOnce: max(1, atOnce))
     }
   }
@@ -55,6 +55,7 @@ final class ReadAhead: MutationSource {
         assert(holds(source.checkInvariants))
       } catch { end = .failure(error) }
       guard end != nil || items.count >= atOnce else { continue }
+      items.reverse()
       let piece = Piece(
         items: items, header: source.header, notices: source.notices, bytesRead: source.bytesRead, end: end)
       if !pieces.put(piece) { return }
@@ -63,33 +64,33 @@ final class ReadAhead: MutationSource {
     }
   }
 
-  /// Traps if an item could be lost or come twice. The source is the other thread's.
+  /// Traps if an item could be lost or repeated. Does not access the source of the other thread.
   func checkInvariants() {
-    precondition(place <= items.count, "an item is given once")
-    precondition(peeked == nil || place == items.count && end == nil, "the next piece follows this one")
+    precondition(peeked == nil || items.isEmpty && end == nil, "the next piece follows this one")
     pieces.checkInvariants()
   }
 
   var isReady: Bool {
-    guard isStream, place == items.count, end == nil, peeked == nil else { return true }
+    guard isStream, items.isEmpty, end == nil, peeked == nil else { return true }
     peeked = pieces.take(within: Self.patience)
     return peeked != nil
   }
 
   func next() throws(SourceError) -> SourceItem? {
-    while place == items.count {
+    while true {
+      if let item = items.popLast() {
+        lineNumber = item.lastLine
+        assert(holds(checkInvariants))
+        return item
+      }
       if let end {
         lineNumber = try end.get()
         return nil
       }
       let piece = peeked ?? pieces.take()
       peeked = nil
-      (items, place, header, end) = (piece.items, 0, piece.header, piece.end)
+      (items, header, end) = (piece.items, piece.header, piece.end)
       (notices, bytesRead) = (piece.notices, piece.bytesRead)
     }
-    place += 1
-    assert(holds(checkInvariants))
-    lineNumber = items[place - 1].lastLine
-    return items[place - 1]
   }
 }

@@ -1,8 +1,8 @@
 import StemmaEvents
 import StemmaSchema
 
-/// How the columns of a row become a mutation. A row is an upsert, as a line of JSON without `op` is; where the
-/// auto-populated part of the key is absent it is a create.
+/// Turns the columns of a row into a mutation. A row is an upsert, like a line of JSON without
+/// `op`. A row without the auto-populated part of the key is a create.
 struct RowShape {
   let schema: Schema
   let model: Model
@@ -10,7 +10,7 @@ struct RowShape {
   let fields: [Field]
   private let isKey: [Bool]
 
-  /// - Parameter finds: the field that a column stands for.
+  /// - Parameter finds: returns the field of a column.
   init(
     _ columns: [String], _ model: Model, _ schema: Schema, finds: (String) -> Field?
   ) throws(MutationError) {
@@ -22,7 +22,7 @@ struct RowShape {
         throw .unknownField(model: model.name, field: column, known: model.fields.map(\.name))
       }
       guard !fields.contains(where: { $0.name == field.name }) else {
-        throw .wrongShape("the column `\(column)` stands there twice")
+        throw .wrongShape("the column `\(column)` occurs twice")
       }
       fields.append(field)
     }
@@ -37,14 +37,14 @@ struct RowShape {
     isKey = fields.map { key.contains($0.name) }
   }
 
-  /// The value of an empty cell: null, or the empty text where null cannot be.
+  /// The value of an empty cell: null, or the empty text if null is not allowed.
   func empty(_ column: Int) -> JSON {
     let field = fields[column]
     let isText = !field.type.isList && field.type.scalar == .string
     return field.isRequired && isText && field.defaultValue == nil ? .string("") : .null
   }
 
-  /// Null for each field without a column, where the field can be null.
+  /// Null for each nullable field without a column.
   var clearing: [(name: String, value: JSON)] {
     let key = model.keyFields.map { model.fields[$0].name }
     return model.fields.filter { field in
@@ -69,7 +69,7 @@ struct RowShape {
       mints ? .create : .upsert, model: model.name, key: key.isEmpty ? nil : .object(key), fields: rest)
   }
 
-  /// Whether the node has a value for the field where the row has none.
+  /// Whether the node supplies the field's value if the row has none.
   private func isFilled(_ field: Field) -> Bool {
     field.name == model.createdAt || field.name == model.updatedAt
       || (field.isRequired && field.defaultValue != nil)

@@ -1,12 +1,12 @@
 import StemmaSchema
 import StemmaTables
 
-/// Which model each table of a SQLite file is, and which field each of its columns. Inference names models and fields
-/// by it, and an import finds them again by it.
+/// Maps each table of a SQLite file to a model, and each column to a field. Inference creates the
+/// models and fields by these names, and an import finds them again.
 ///
-/// Both maps are one to one, and depend on nothing but the names in the file. A name that needs no change goes first;
-/// another name that would become the same one gets a number: the columns `a b` and `a_b` are the fields `a_b_2` and
-/// `a_b`. SQLite and a node both fold the case of names.
+/// Both maps are one to one and depend only on the names in the file. A name that needs no change
+/// goes first. A duplicate gets a number: the columns `a b` and `a_b` are the fields `a_b_2` and
+/// `a_b`. SQLite and a node both ignore the case of names.
 struct SQLiteMapping {
   struct Entry {
     let table: SQLiteFile.Table
@@ -15,7 +15,7 @@ struct SQLiteMapping {
     let tableName: String
     /// In the order of the table's columns.
     let fields: [String]
-    /// The field that holds the row number of a table without a usable key; nil: rows have no number.
+    /// The field for the row number of a table without a usable key; nil: rows have no number.
     let rowNumberField: String?
 
     func field(_ column: String) -> String? {
@@ -46,8 +46,8 @@ struct SQLiteMapping {
     }
   }
 
-  /// The entry of each model that has a table in the file. A table goes to the model of its own table's name before
-  /// one that is only called like it.
+  /// The entry of each model that has a table in the file. A model prefers a table with the name of
+  /// its own table over one with a similar name.
   func entries(for models: [Model]) -> [String: Entry] {
     var found: [String: Entry] = [:]
     var free = Array(entries.indices)
@@ -70,7 +70,7 @@ struct SQLiteMapping {
 
   // MARK: Names
 
-  /// The rule applied to each name, with numbers where two results would be the same.
+  /// Applies the rule to each name, and numbers the duplicates.
   private static func unique(_ names: [String], _ rule: (String) -> String) -> [String] {
     var results = names.map(rule)
     var taken: Set<String> = []
@@ -78,7 +78,7 @@ struct SQLiteMapping {
     return results
   }
 
-  /// The positions of names that a rule leaves as they are, then the others.
+  /// The indices of names that a rule leaves unchanged, then the others.
   private static func plainFirst(_ names: [String], _ results: [String]) -> [Int] {
     names.indices.filter { names[$0] == results[$0] } + names.indices.filter { names[$0] != results[$0] }
   }
@@ -101,7 +101,7 @@ struct SQLiteMapping {
     do { return try !SDL.read(text).schema.models.isEmpty } catch { return false }
   }
 
-  /// Letters, digits and `_`, a letter first, short enough for a number behind them.
+  /// Letters, digits and `_`, a letter first, short enough to append a number.
   private static func plain(_ name: String, prefix: String) -> String {
     let name = String(name.map { $0.isASCII && ($0.isLetter || $0.isNumber) ? $0 : "_" })
     let start = name.drop { $0 == "_" }
@@ -124,7 +124,7 @@ struct SQLiteMapping {
     return singular(name.first?.isLetter == true ? name : "T" + name)
   }
 
-  /// Undoes the naive plural where that is possible.
+  /// Reverses the naive plural if possible.
   private static func singular(_ name: String) -> String {
     var candidates = [String(name.dropLast()), String(name.dropLast(2))]
     if name.hasSuffix("ies") { candidates.insert(name.dropLast(3) + "y", at: 0) }

@@ -3,10 +3,10 @@ import StemmaEvents
 import StemmaSchema
 import StemmaTables
 
-/// The rows of a SQLite file, table by table in the order of the schema's models. `SQLiteMapping` finds the model of
-/// each table and the field of each column.
+/// The rows of a SQLite file, table by table in the order of the schema's models. `SQLiteMapping`
+/// finds the model of each table and the field of each column.
 ///
-/// Each omission and each conversion of a column is reported once.
+/// Reports each omission and each conversion of a column once.
 final class SQLiteSource: MutationSource {
   private struct Work {
     let table: String
@@ -21,12 +21,12 @@ final class SQLiteSource: MutationSource {
   private(set) var lineNumber = 0
   let header: [UInt8] = []
   private let notice: (String) -> Void
-  /// Conversions that were reported.
+  /// Conversions already reported.
   private var reported: Set<String> = []
 
   /// - Parameters:
-  ///   - only: if given, the one model whose table is read.
-  ///   - notice: given what is left out or converted; one sentence each.
+  ///   - only: the one model whose table is read; nil: all.
+  ///   - notice: called for each omission or conversion, one sentence each.
   init(
     _ path: String, _ schema: Schema, _ only: Model?, keepsText: Bool, notice: @escaping (String) -> Void
   ) throws(NodeError) {
@@ -41,7 +41,7 @@ final class SQLiteSource: MutationSource {
       file = try SQLiteFile(path)
       contents = try file.contents()
     } catch { throw .tables(error) }
-    // All models take part, so that the one that is read gets no table of another.
+    // All models take part, so that the selected one gets no table of another.
     let found = SQLiteMapping(contents.tables).entries(for: schema.models)
     var work: [Work] = []
     for model in only.map({ [$0] }) ?? schema.models {
@@ -70,7 +70,7 @@ final class SQLiteSource: MutationSource {
     self.work = work[...]
   }
 
-  /// The columns of a table that have a field; the others are reported.
+  /// The columns of a table that have a field. Reports the others.
   private static func work(
     _ entry: SQLiteMapping.Entry, _ model: Model, _ schema: Schema, _ notice: (String) -> Void
   ) throws(MutationError) -> Work {
@@ -78,7 +78,7 @@ final class SQLiteSource: MutationSource {
       model.fields.first { $0.name.lowercased() == name.lowercased() }
     }
     var columns: [(name: String, field: String)] = []
-    // A column has the field of its own name, and no other column has it.
+    // A column maps to the field of its own name first; no other column gets that field.
     let own = entry.table.columns.map { named($0.name) }
     let taken = Set(own.compactMap { $0?.name })
     for (index, column) in entry.table.columns.enumerated() {
@@ -142,7 +142,7 @@ final class SQLiteSource: MutationSource {
     for (column, cell) in row.enumerated() {
       do throws(MutationError) { values.append(try json(cell, column, work)) } catch {
         failure = failure ?? error
-        // The file of refused lines shows the values of the row.
+        // The file of refused lines shows all values of the row.
         if case .value(let value) = cell { values.append(value.json) } else { values.append(.null) }
       }
     }
@@ -152,7 +152,7 @@ final class SQLiteSource: MutationSource {
     )
   }
 
-  /// SQLite keeps any value in any column; the field's type says what is meant.
+  /// SQLite allows any value in any column. The field's type determines the conversion.
   private func json(
     _ cell: SQLiteFile.Rows.Cell, _ column: Int, _ work: Work
   ) throws(MutationError) -> JSON {

@@ -2,11 +2,11 @@ import StemmaEvents
 import StemmaMerge
 import StemmaTables
 
-/// Open conflicts whose candidates are looked up in the log together.
+/// Open conflicts whose candidates are read from the log together.
 struct ConflictBatch {
-  /// The most conflicts of a batch. A batch reads the journal once, so a large one costs less time a conflict.
+  /// The most conflicts in a batch. Each batch reads the journal once, so large batches are faster.
   static let mostConflicts = 1 << 14
-  /// The most bytes of text in a batch, except that one conflict alone may have more.
+  /// The most bytes of text in a batch, unless one conflict alone has more.
   static let mostBytes = 16 << 20
 
   private(set) var conflicts: [OpenConflict] = []
@@ -34,8 +34,8 @@ struct CandidateEvent {
     self.event = event
   }
 
-  /// Those of some writes to the same record that its writer had seen.
-  func seen(of writes: [(dot: Dot, version: Version)]) -> [Dot] { event.seen(of: writes) }
+  /// The writes among `writes` to the same record that this event's writer had seen.
+  func seen(of writes: [(dot: EventID, version: Version)]) -> [EventID] { event.seen(of: writes) }
 }
 
 extension OpenConflict.Choice.Value {

@@ -3,20 +3,20 @@ import StemmaReplication
 import StemmaSchema
 import StemmaTables
 
-/// Which conflicts are wanted.
+/// Selects conflicts.
 package struct ConflictFilter: Sendable {
   package typealias Kind = OpenConflict.Kind
 
   package var model: Model?
   package var key: Key?
-  /// Declared names of fields and relationships, and what `FieldDecision.isExistence`; empty: all.
+  /// Declared names, or names that `FieldDecision.isExistence` accepts; empty: all.
   package var fields: Set<String> = []
   package var scope: Scope = .everything
   package var kinds: Set<Kind> = [.value, .delete, .cardinality, .dangling]
 
   package init(model: Model? = nil) { self.model = model }
 
-  /// `model`: that of the conflict.
+  /// - Parameter model: the model of the conflict.
   func contains(_ conflict: OpenConflict, of model: Model?) -> Bool {
     guard kinds.contains(conflict.kind) else { return false }
     if let key, conflict.key != key { return false }
@@ -27,7 +27,7 @@ package struct ConflictFilter: Sendable {
   private func isAbout(_ field: String, _ conflict: OpenConflict, _ model: Model?) -> Bool {
     if conflict.kind == .delete { return FieldDecision.isExistence(field, in: model) }
     if conflict.field == field { return true }
-    // Several reference fields are one register, which has the name of its relationship; one has its own name.
+    // Several reference fields form one register named after the relationship; one keeps its name.
     guard conflict.kind == .value else { return false }
     if let relationship = model?.relationship(named: field), relationship.storesReference {
       return relationship.referenceFields.contains { $0 == conflict.field }

@@ -2,12 +2,12 @@ import StemmaEvents
 import StemmaMerge
 
 extension FieldDecision {
-  /// The decision in sentences; the first one states what is shown.
+  /// The decision in sentences; the first one states the shown value.
   package var words: [String] {
     var words = [statement]
     guard let winner = candidates.first else {
       return words + [
-        shown.isNull ? "Nobody has ever written it." : "Nobody has written it: this is the schema's default."
+        shown.isNull ? "It was never written." : "It was never written: this is the schema's default."
       ]
     }
     guard candidates.count > 1 else {
@@ -28,7 +28,7 @@ extension FieldDecision {
     return "\(field) is \(printable(shown.canonicalText, as: .json))."
   }
 
-  /// What made the first candidate better than the best one that says something else.
+  /// The reason why the first candidate wins over the best candidate with another value.
   fileprivate static func reason(_ rule: Decision.Rule, _ winner: Candidate, _ other: Candidate) -> String {
     let wins = "\(winner.event) is shown"
     switch rule {
@@ -64,7 +64,7 @@ extension ConflictDescription.Candidate {
 }
 
 extension ConflictDescription.Candidate {
-  /// Of a change whose writer had seen the deletion that it stands beside: why it does.
+  /// For a change whose writer had seen the concurrent deletion: the reason for the conflict.
   package var sight: String? {
     if saw.isEmpty { return nil }
     return "\(event) had seen the deletion \(saw.joined(separator: " and ")), "
@@ -73,7 +73,8 @@ extension ConflictDescription.Candidate {
 }
 
 extension ConflictDescription {
-  /// Why the first of the candidates is shown: of a conflict of cardinality, or of a whole record; nil of others.
+  /// The reason why a cardinality or whole-record conflict shows its first candidate; otherwise
+  /// nil.
   package var reason: String? {
     guard kind == .cardinality || isOfWholeRecord, candidates.count > 1 else { return nil }
     let (winner, other) = (candidates[0], candidates[1])

@@ -3,7 +3,7 @@ import StemmaLog
 import StemmaMerge
 import StemmaSchema
 
-/// One field before and after, under its declared name.
+/// The value of one field before and after, under its declared name.
 package struct ChangeDescription: Sendable {
   package var field: String
   package var from: JSON
@@ -12,24 +12,24 @@ package struct ChangeDescription: Sendable {
   package var json: JSON { .object([("field", .string(field)), ("from", from), ("to", to)]) }
 }
 
-/// What an event met and did: all of it that its record's history tells.
+/// The effects of an event, derived from the history of its record.
 package struct EventAccount: Sendable {
-  /// A deletion beside a change, or the other way round.
+  /// A deletion concurrent with a change, or the reverse.
   package struct Opponent: Sendable {
     package var event: String
-    /// Whether this event had seen that one, or that one this; an ordinary update does not bury a deletion.
+    /// Whether this event had seen the other, or the reverse. An update cannot undo a deletion.
     package var wasSeen: Bool
     package var hasSeen: Bool
   }
 
-  /// What became of one of its writes.
+  /// The result of one write of the event.
   package struct Outcome: Sendable {
-    /// Nil: whether the record exists.
+    /// Nil for the record's existence.
     package var field: String?
     package var fate: Fate
-    /// The event that outdid or superseded it.
+    /// The event that won over it or superseded it.
     package var by: String?
-    /// Of whether the record exists: what stands against it.
+    /// For existence: the concurrent events of the opposite kind.
     package var opponents: [Opponent] = []
 
     package var json: JSON {
@@ -51,16 +51,16 @@ package struct EventAccount: Sendable {
   }
 
   package var changes: [ChangeDescription]
-  /// The events on which it builds directly.
-  package var parents: [Dot]
-  /// Those that neither it had seen nor had seen it.
-  package var concurrent: [Dot]
+  /// The events that this one directly depends on.
+  package var parents: [EventID]
+  /// The concurrent events: neither had seen the other.
+  package var concurrent: [EventID]
   package var outcomes: [Outcome]
 }
 
 extension Node {
-  /// Tells what an event of a record's life met and did.
-  package func account(of dot: Dot, in life: RecordLife) throws(NodeError) -> EventAccount? {
+  /// Returns the effects of an event in a record's life.
+  package func account(of dot: EventID, in life: RecordLife) throws(NodeError) -> EventAccount? {
     let history = life.history
     guard let index = history.index(of: dot) else { return nil }
     let description = description
@@ -77,7 +77,7 @@ extension Node {
         }.map(\.dot),
         outcomes: fields.compactMap { field in
           guard let fate = history.fate(of: index, field: field, in: state) else { return nil }
-          var by: Dot?
+          var by: EventID?
           switch fate {
           case .shown: break
           case .outdone(let winner, _): by = winner
@@ -103,7 +103,7 @@ extension Node {
     }
   }
 
-  /// Gives the events of a life with their changes, in order.
+  /// Calls `body` with each event of a life and its changes, in order.
   package func forEachStep(
     of life: RecordLife, _ body: (NotedEvent, [ChangeDescription]) throws -> Void
   ) throws(NodeError) {
@@ -118,7 +118,7 @@ extension Node {
 
   func changes(of index: Int, in life: RecordLife, from seen: RecordState) -> [ChangeDescription] {
     let description = description
-    // An event may write what was there already; where the whole record is one register, it always does.
+    // An event may write an unchanged value; if the whole record is one register, it always does.
     return life.history.changes(of: index, from: seen).filter { $0.from != $0.to }.map {
       ChangeDescription(
         field: description.fieldName($0.field, life.model), from: $0.from.json, to: $0.to.json)

@@ -3,9 +3,9 @@ import StemmaLog
 import StemmaMerge
 import StemmaSchema
 
-/// What many events changed and on what they build, found out for as many of them at once as may be.
+/// The changes and parents of many events, determined in batches.
 ///
-/// To know what an event met, all of its record's life before it is needed.
+/// The effect of an event depends on the whole earlier life of its record.
 package struct EventAccounts {
   private struct Step {
     var changes: [ChangeDescription]
@@ -13,14 +13,14 @@ package struct EventAccounts {
   }
 
   private let description: EventDescription
-  /// By partition, because a dot names an event of one only.
-  private var steps: [Partition: [Dot: Step]] = [:]
+  /// By partition, because event ids are unique only within one.
+  private var steps: [Partition: [EventID: Step]] = [:]
 
-  /// Accounts for those of some events whose records the schema knows. Goes around damage: who reads the events says
-  /// what is missing.
+  /// Accounts for the events of models in the schema. Skips corruption; the reader of the events
+  /// reports missing ones.
   package init(of events: [Event], in node: Node) throws(NodeError) {
     description = node.description
-    var wanted: [RecordKey: Set<Dot>] = [:]
+    var wanted: [RecordKey: Set<EventID>] = [:]
     for event in events where description.model(of: event) != nil {
       wanted[RecordKey(event), default: []].insert(event.dot)
     }
@@ -30,10 +30,10 @@ package struct EventAccounts {
   }
 
   private mutating func add(
-    _ dots: Set<Dot>, of life: RecordLife, in partition: Partition, _ node: Node
+    _ dots: Set<EventID>, of life: RecordLife, in partition: Partition, _ node: Node
   ) throws(NodeError) {
     let history = life.history
-    var found: [(Dot, Step)] = []
+    var found: [(EventID, Step)] = []
     try history.forEachStep({ NodeError.merge($0, life.model, life.key) }) {
       (index, seen) throws(NodeError) in
       let dot = history.events[index].dot
@@ -49,27 +49,27 @@ package struct EventAccounts {
     for (dot, step) in found { steps[partition, default: [:]][dot] = step }
   }
 
-  /// What an event changed: of a model that the schema does not know from null. Nil if that cannot be told, as
-  /// damage took a cause of it.
+  /// The changes of an event; from null for a model outside of the schema. Nil if corruption took
+  /// one of its causes.
   package func changes(of event: Event) -> [ChangeDescription]? {
     if let step = steps[event.partition]?[event.dot] { return step.changes }
     if description.model(of: event) != nil { return nil }
     return event.assignments.map { ChangeDescription(field: $0.field, from: .null, to: $0.value.json) }
   }
 
-  /// Whether the event alone does not tell on what it builds.
+  /// Whether the event's own context does not determine its parents.
   package static func isNeeded(forParentsOf event: Event) -> Bool { event.context.entries.count > 1 }
 
-  /// The events on which it builds directly, the latest first.
-  package func parents(of event: Event) -> [Dot] {
-    // A writer that knew of nobody else builds on its own last event.
+  /// The events that it directly depends on, the latest first.
+  package func parents(of event: Event) -> [EventID] {
+    // A context with one entry names the only parent.
     if !Self.isNeeded(forParentsOf: event) {
-      return event.context.entries.map { Dot($0.origin, $0.sequence) }
+      return event.context.entries.map { EventID($0.origin, $0.sequence) }
     }
     return (knownParents(of: event) ?? []).map(\.event.dot)
   }
 
-  /// The same as they stand in the log. Nil of an event that was not accounted for, or of which damage took a cause.
+  /// The same, as stored in the log. Nil if the event has no account, or lost a cause.
   package func knownParents(of event: Event) -> [NotedEvent]? {
     steps[event.partition]?[event.dot]?.parents
   }

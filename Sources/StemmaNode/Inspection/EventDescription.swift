@@ -2,7 +2,7 @@ import StemmaEvents
 import StemmaMerge
 import StemmaSchema
 
-/// How events look to people and to programs: names instead of origins, declared names instead of stored ones.
+/// Converts events to their display forms: node names for origins, declared for stored names.
 package struct EventDescription: Sendable {
   let schema: Schema
   let mark: NodeMark
@@ -20,19 +20,19 @@ package struct EventDescription: Sendable {
 
   package func name(of origin: Origin) -> String { mark.displayName(of: origin) }
 
-  /// `name:sequence`; with the partition it names the event everywhere.
-  package func name(_ dot: Dot) -> String { "\(mark.displayName(of: dot.origin)):\(dot.sequence)" }
+  /// `name:sequence`, which together with the partition is unique everywhere.
+  package func name(_ dot: EventID) -> String { "\(mark.displayName(of: dot.origin)):\(dot.sequence)" }
 
   package func originName(_ origin: Origin) -> String { mark.displayName(of: origin) }
 
-  /// Reads `name:sequence` back. Nil if no origin has that name.
-  package func dots(named text: String) -> [Dot] {
+  /// Reads `name:sequence` back. Empty if no origin has that name.
+  package func dots(named text: String) -> [EventID] {
     guard let colon = text.lastIndex(of: ":"), let number = UInt64(text[text.index(after: colon)...])
     else { return [] }
-    return mark.origins(named: String(text[..<colon])).map { Dot($0, Sequence(number)) }
+    return mark.origins(named: String(text[..<colon])).map { EventID($0, Sequence(number)) }
   }
 
-  /// `name.number`, as a commit is called.
+  /// `name.number`, the name of a commit.
   package func name(_ commit: CommitID) -> String {
     "\(mark.displayName(of: commit.origin)).\(commit.number)"
   }
@@ -46,13 +46,13 @@ package struct EventDescription: Sendable {
 
   package func modelName(_ event: Event) -> String { model(of: event)?.name ?? event.model }
 
-  /// The key as an object by its parts' names; of a model that the schema does not know, an array.
+  /// The key as an object by part name; an array for a model outside of the schema.
   package func key(_ event: Event) -> JSON {
     if let model = model(of: event) { return schema.json(of: event.key, model: model) }
     return .array(event.key.parts.map(\.value.json))
   }
 
-  /// The key as people write it.
+  /// The key in the form that people write.
   package func keyText(_ event: Event) -> String { keyText(event.key, model(of: event)) }
 
   package func keyText(_ key: Key, _ model: Model?) -> String {
@@ -63,7 +63,7 @@ package struct EventDescription: Sendable {
     model?.fields.first { $0.storedName == stored }?.name ?? stored
   }
 
-  /// What people call a stored field; whether a record exists is called as everywhere.
+  /// The name of a stored field for people, with the usual name for existence.
   package func word(forField stored: String, _ model: Model?) -> String {
     stored == Event.existenceField ? FieldDecision.existence(in: model) : fieldName(stored, model)
   }
@@ -79,7 +79,7 @@ package struct EventDescription: Sendable {
 
   package func time(_ timestamp: Timestamp) -> String { timestamp.utcText }
 
-  /// All there is to know about one event, as `log --json` gives it.
+  /// The complete event in the form of `log --json`.
   package func json(_ stored: StoredEvent, _ note: CommitNote) -> JSON {
     let event = stored.event
     var members: [(name: String, value: JSON)] = [
@@ -115,7 +115,7 @@ package struct EventDescription: Sendable {
     return .object(members)
   }
 
-  /// The event as a mutation that another node can import: the same change, without its place in history.
+  /// The event as a mutation for import into another node, without its place in history.
   package func mutation(_ event: Event) -> JSON {
     let model = model(of: event)
     var operation = event.operation.name
@@ -145,8 +145,8 @@ package struct EventDescription: Sendable {
 }
 
 extension Timestamp {
-  /// RFC 3339 in UTC, with milliseconds where they are not zero: in columns there are two widths and no more. `-`
-  /// beyond the year 9999.
+  /// RFC 3339 in UTC, with milliseconds unless they are zero, so that columns have one of two
+  /// widths. `-` after the year 9999.
   package var utcText: String {
     let rest = milliseconds % 1000
     let second = DateText(millisecondsSince1970: Int64(clamping: milliseconds - rest)).utcText

@@ -1,9 +1,9 @@
 import StemmaEvents
 
-/// A line for each event, as somebody wants it: text with placeholders such as `{time}`, taken from the members
-/// of the event's JSON, key and position as they are typed; `{fields.NAME}` gives one field, `{{` and `}}` give braces, `\t` and `\n` a tabulator and the end
-/// of a line, `\\` a backslash. A value never ends a line: in it these, and all other control characters, are spelled
-/// as by `printable`.
+/// A line for each event: text with placeholders named after members of the event's JSON
+/// (`{time}`). Placeholders `{key}` and `{position}` have the form that commands accept. One field
+/// is `{fields.NAME}`. Escapes are `{{`, `}}`, `\t`, `\n` and `\\`. Control characters in values
+/// are escaped as by `printable`, so a value never ends a line.
 package struct EventFormat: Sendable {
   private enum Part: Sendable {
     case text(String)
@@ -24,7 +24,7 @@ package struct EventFormat: Sendable {
 
   private var parts: [Part] = []
 
-  /// The names of `{fields.NAME}`.
+  /// The field names in `{fields.NAME}`.
   package var fields: [String] {
     parts.compactMap { if case .field(let name) = $0 { name } else { nil } }
   }
@@ -72,7 +72,7 @@ package struct EventFormat: Sendable {
     return parts.map { part in
       switch part {
       case .text(let text): text
-      // As commands take it.
+      // In the form that commands accept.
       case .member("position"): "@\(stored.position)"
       case .member("key"): description.keyText(stored.event)
       case .member(let name): plain(json[name])

@@ -16,12 +16,12 @@ package struct NotedEvent: Sendable {
 }
 
 extension Node {
-  /// Finds an event by what people call it: `@FILE.INDEX`, `NAME:SEQUENCE`, or at least four digits of its
-  /// digest; not by four that are a year, which nobody means to be one.
+  /// Finds an event by `@POSITION`, by `NAME:SEQUENCE`, or by at least four digits of its digest.
+  /// Fewer than eight decimal digits are not a digest, but a year or a position without its `@`.
   ///
-  /// A position costs one block. A sequence counts within a partition: without `partition` it must be that of one
-  /// event only; the file is found by its index. A digest is looked for in the whole log. `takesPartition`: whether who
-  /// asks can be told to name a partition.
+  /// A position reads one block. A sequence is unique in a partition only, so without `partition`
+  /// it must match one event; an index finds the file. A digest reads the whole log.
+  /// `takesPartition`: whether errors may suggest to name a partition.
   package func event(
     named text: String, partition: String? = nil, takesPartition: Bool = false
   ) throws(NodeError) -> NotedEvent {
@@ -32,7 +32,8 @@ extension Node {
       (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0)
         || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains($0)
     }
-    guard isHexadecimal, digits.count >= 4, !Moment.isYear(text) else { throw .inspection(.notAnEvent(text)) }
+    let isNumber = digits.count < 8 && UInt64(text) != nil
+    guard isHexadecimal, digits.count >= 4, !isNumber else { throw .inspection(.notAnEvent(text)) }
     return try event(digest: text)
   }
 
@@ -65,36 +66,36 @@ extension Node {
             }
           }
         }
-        // Enough to say that there are several.
+        // A few are enough to report an ambiguous name.
         if found.count > 8 { break }
       }
       return found
     }
-    // Where no node is called so, no partition would help.
+    // If no node has the name, a partition would not help.
     return try only(
       found, text, omissions, dots.isEmpty ? nil : partition, isUnique: partition != nil && dots.count == 1,
       takesPartition: takesPartition && partition == nil)
   }
 
-  /// More than one where a machine was set back and wrote again.
+  /// Several if a node was restored from an older copy and wrote again.
   private func events(
     _ name: EventName, in file: LogFile, _ omissions: Omissions
   ) throws(LogError) -> [NotedEvent] {
     var found: [NotedEvent] = []
     var reader = log.events(
-      from: Position(file: file.place, index: 0), to: Position(file: file.place, index: file.end),
-      partitions: { $0 == name.partition }, around: omissions)
+      from: file.positions.lowerBound, to: file.positions.upperBound,
+      partitions: PartitionFilter(named: [name.partition]), around: omissions)
     while let stored = try reader.next() {
       if stored.event.dot == name.dot {
         found.append(NotedEvent(stored: stored, note: reader.note ?? CommitNote()))
-        // No segment has a name twice.
+        // A segment holds each event id once.
         if file.kind == .segment { break }
       }
     }
     return found
   }
 
-  /// What the events are called, and where, that can be read and whose digests begin so.
+  /// The names and partitions of the readable events with this prefix of their digest.
   func names(ofEventsWithDigest prefix: String) throws(NodeError) -> [String] {
     names(of: try events(digest: prefix, Omissions()))
   }
@@ -118,7 +119,7 @@ extension Node {
     }
   }
 
-  /// Each with its partition, and its position where two are called the same.
+  /// Each name with its partition, and with its position if two names are equal.
   private func names(of found: [NotedEvent]) -> [String] {
     let description = description
     let names = found.map { "\(description.name($0.event.dot)) in \($0.event.partition)" }
@@ -126,7 +127,7 @@ extension Node {
     return zip(names, found).map { "\($0), @\($1.stored.position)" }
   }
 
-  /// The event that was found. `isUnique`: no other one is called so, so that it does not matter what is missing.
+  /// The only event found. If the name is unique (`isUnique`), missing events do not matter.
   private func only(
     _ found: [NotedEvent], _ text: String, _ omissions: Omissions, _ partition: String? = nil,
     isUnique: Bool = true, takesPartition: Bool = false
@@ -139,9 +140,9 @@ extension Node {
     return first
   }
 
-  /// The events of a commit, which people call `NAME.NUMBER`, in the order of their arrival. Reads the log.
+  /// The events of a commit, named `NAME.NUMBER`, in arrival order. Reads the log.
   ///
-  /// - Throws: `.missing` if damage may have taken some of them; `.inspection(.severalCommits)` if several are called so.
+  /// - Throws: `.missing` if some may be lost; `.inspection(.severalCommits)` for several commits.
   package func commit(named text: String) throws(NodeError) -> [NotedEvent] {
     let ids = description.commits(named: text)
     let found = try readingAround { omissions in
@@ -161,9 +162,9 @@ extension Node {
     return found
   }
 
-  /// The commits that people call `NAME.NUMBER`: of each node of that name one. Reads the log.
+  /// The commits named `NAME.NUMBER`, one for each node of that name. Reads the log.
   ///
-  /// - Throws: `.inspection(.noSuchCommit)` if no event of such a commit is there, or may have been.
+  /// - Throws: `.inspection(.noSuchCommit)` if no event of such a commit exists or may be lost.
   package func commits(named text: String) throws(NodeError) -> Set<CommitID> {
     let commits = description.commits(named: text)
     do throws(NodeError) { _ = try commit(named: text) } catch {

@@ -2,32 +2,32 @@ import StemmaEvents
 import StemmaMerge
 import StemmaSchema
 
-/// Why one field of a record, or its existence, is shown as it is; names and values as people read them.
+/// The reason why a field or a record's existence has the shown value, in words for people.
 package struct FieldDecision: Sendable {
   package typealias Candidate = ConflictDescription.Candidate
 
-  /// What people call the register that says whether a record exists, where a field is named. A field or relationship of
-  /// the model that has this name goes before it.
+  /// The name of the register that holds a record's existence, where a field is expected. A field
+  /// or relationship of the model with this name takes precedence.
   package static let existence = "existence"
 
-  /// What it is called beside all fields of a model: as JSON calls it where one of them has that name.
+  /// Returns its name beside the fields of a model: `_exists` if one of them is named `existence`.
   package static func existence(in model: Model?) -> String {
     isExistence(existence, in: model) ? existence : Event.existenceField
   }
 
-  /// Whether that is what somebody means by a name: `_exists` always, which no field can be called.
+  /// Whether a name means existence. `_exists` always does, because no field can have that name.
   package static func isExistence(_ name: String, in model: Model?) -> Bool {
     if name == Event.existenceField { return true }
     return name == existence && model?.field(named: name) == nil && model?.relationship(named: name) == nil
   }
 
-  /// The declared name; nil: whether the record exists.
+  /// The declared name; nil for the record's existence.
   package var field: String?
   package var shown: JSON
   package var rule: Decision.Rule
-  /// The writes that no other write of the field has seen, the one that is shown first.
+  /// The writes of the field that no other write has seen; the shown one first.
   package var candidates: [Candidate]
-  /// Whether it is for people to decide.
+  /// Whether a person must resolve it.
   package var isConflict: Bool
 
   package var json: JSON {
@@ -39,7 +39,7 @@ package struct FieldDecision: Sendable {
 }
 
 extension Decision.Rule {
-  /// As JSON and people have it.
+  /// The name in JSON and for people.
   package var name: String {
     switch self {
     case .deleteWins: "delete wins"
@@ -48,13 +48,13 @@ extension Decision.Rule {
     }
   }
 
-  /// Whether the values are times that merge, and so are in no conflict.
+  /// Whether the values are times that merge automatically and never conflict.
   package var mergesTimes: Bool { self == .earliest || self == .latest }
 }
 
 extension Node {
-  /// What decided about existence, and about every field while the record exists or its existence is in conflict:
-  /// existence first, then fields in the order of the schema. Of a life that may lack events the tables tell it.
+  /// The decisions about existence and, unless the record is deleted without conflict, about all
+  /// fields in schema order. If events of the record may be lost, uses the state in the tables.
   package func decisions(about life: RecordLife) throws(NodeError) -> [FieldDecision] {
     var state = try life.state()
     if life.missing != nil {
@@ -63,7 +63,7 @@ extension Node {
     return decisions(life.model, state, life.rules) { life.event($0) }
   }
 
-  /// As above, from the tables alone: nobody knows there who made a commit. Nil for a record that never was.
+  /// As above, from the tables alone, without commit authors. Nil if the record never existed.
   package func decisions(about key: Key, in model: Model) throws(NodeError) -> [FieldDecision]? {
     try reading { reader in
       guard let state = try reader.state(of: key, in: model) else { return nil }
@@ -72,7 +72,7 @@ extension Node {
   }
 
   private func decisions(
-    _ model: Model, _ state: RecordState, _ rules: MergeRules, _ event: (Dot) -> NotedEvent?
+    _ model: Model, _ state: RecordState, _ rules: MergeRules, _ event: (EventID) -> NotedEvent?
   ) -> [FieldDecision] {
     let conflicts = state.conflicts(rules)
     var decisions = [
@@ -88,7 +88,7 @@ extension Node {
 
   private func decision(
     on field: Field?, _ state: RecordState, _ rules: MergeRules, isConflict: Bool,
-    _ event: (Dot) -> NotedEvent?
+    _ event: (EventID) -> NotedEvent?
   ) -> FieldDecision {
     let decision = state.decision(on: field?.storedName, rules)
     let description = description
@@ -97,7 +97,7 @@ extension Node {
       return candidate.values.first { $0.field == field.storedName }?.value ?? .null
     }
     var candidates = decision.candidates
-    // Times that merge by themselves are shown from whichever write has them.
+    // Times that merge automatically are shown from the write that holds the shown value.
     if let shown = candidates.firstIndex(where: { value($0) == decision.shown }), shown > 0 {
       candidates.insert(candidates.remove(at: shown), at: 0)
     }

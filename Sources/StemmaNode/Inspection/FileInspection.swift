@@ -4,15 +4,14 @@ import StemmaLog
 import StemmaReplication
 import StemmaSchema
 
-/// Any file of this software, taken apart: a log file, a shipment, or a part of one, whole or damaged.
+/// The parts of any Stemma file: a log file, a shipment or a batch, complete or corrupt.
 ///
-/// Needs neither a node nor a schema; where the file stands in a node's directory, events are told with that
-/// node's names. Writes nothing.
+/// Requires neither a node nor a schema; uses the names of a node around the file. Writes nothing.
 package struct FileInspection {
   package enum Format: Sendable, Equatable {
     case log(LogFileFormat)
     case shipment
-    /// No format that is known here. Blocks and frames are looked for all the same.
+    /// An unknown format. Its parts are the blocks that decode.
     case unknown
 
     package var name: String {
@@ -27,8 +26,10 @@ package struct FileInspection {
   package let source: InspectedFile
   package let format: Format
   package let description: EventDescription
+  /// The log of the node whose names are used.
+  private let log: LogID?
 
-  /// `path`: the file. `node`: the node whose names are used, if that is another than the one around the file.
+  /// - Parameter node: the node whose names are used, if it is not the one around the file.
   package init(path: String, node: String? = nil, ports: Ports = Ports()) throws(NodeError) {
     do throws(LogError) {
       source = try InspectedFile(path: path, fileSystem: ports.fileSystem)
@@ -42,43 +43,46 @@ package struct FileInspection {
     } catch .system(_, let operation, let code) where operation == "open" || code == EISDIR {
       throw .cannotRead(path: path, errno: code)
     } catch .notAFile(_, .directory) {
-      // Not one of a log, but what somebody named.
+      // The path comes from the user and need not be in a log.
       throw .cannotRead(path: path, errno: EISDIR)
     } catch { throw .log(error) }
     let folder = path.lastIndex(of: "/").map { path[..<$0] } ?? "."
-    description = Self.description(near: node ?? (folder.isEmpty ? "/" : String(folder)), ports)
+    let named = Self.description(near: node ?? (folder.isEmpty ? "/" : String(folder)), ports)
+    description = named ?? .nameless
+    log = named?.mark.logID
   }
 
-  /// Names of the node that is in a directory or around it; without one, origins and stored names stand for
-  /// themselves.
-  private static func description(near directory: String, _ ports: Ports) -> EventDescription {
+  /// The names of the node in or around a directory; nil if none is readable.
+  private static func description(near directory: String, _ ports: Ports) -> EventDescription? {
     do throws(NodeError) {
       let node = try Node.nearest(from: directory)
       let mark = try Node.readMark(node, ports)
       return EventDescription(schema: try Node.readSchema(node, ports), mark: mark)
     } catch {
-      // A damaged node is what this command is for.
-      return .nameless
+      // Inspection must also work in a corrupt node.
+      return nil
     }
   }
 
-  /// Gives the parts of the file, in its order. What is damaged is part of the result.
+  /// Returns the parts of the file in order, including corrupt ones.
   ///
-  /// - Throws: a newer format, or what the operating system says.
+  /// - Throws: a newer format, or an error of the operating system.
   package func parts(
     _ request: InspectionRequest, _ body: @escaping (InspectedPart) -> Void
   ) throws(NodeError) {
+    var request = request
+    request.log = request.log ?? log
     do throws(LogError) {
       switch format {
       case .log(let format): try inspect(source, as: format, request, body)
       case .shipment: try ShipmentInspection.run(source, request, body)
-      case .unknown: try BlockScan(source).reportFragments(request, body)
+      case .unknown: try inspect(source, as: nil, request, body)
       }
     } catch { throw .log(error) }
   }
 
-  /// What a file of an unknown format is, and what reads it; nil if that cannot be told. It takes at least two bytes,
-  /// which one damaged byte of a file of this software does not make.
+  /// Identifies a file of another format and a command that reads it; nil if unknown. The
+  /// signatures have two bytes or more, so that one corrupt byte of a Stemma file cannot match.
   package var otherContent: String? {
     let start: [UInt8]
     do { start = try source.bytes(at: 0, count: 512) } catch { return nil }
@@ -95,11 +99,11 @@ package struct FileInspection {
     return Self.isText(start) ? "text and no file of a log; any editor reads it" : nil
   }
 
-  /// Whether a file that begins so is text: the header of one of this software has zeros in its first bytes.
+  /// Whether a file with this beginning is text. The headers of Stemma files contain zeros.
   private static func isText(_ start: [UInt8]) -> Bool {
     guard start.count >= 16 else { return false }
     guard start.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || [9, 10, 13].contains($0) }) else { return false }
-    // The last character may be cut.
+    // The last character may be incomplete.
     return (0..<4).contains(where: { String(validating: start.dropLast($0), as: UTF8.self) != nil })
   }
 
@@ -122,7 +126,12 @@ package struct FileInspection {
             }
           })
       ))
-    members.append(("damage", .array(part.flaws.map(json))))
+    let flaws = part.flaws.map { flaw in
+      JSON.object([
+        ("offset", Value.int(Int64(clamping: flaw.offset)).json), ("what", .string(flaw.flaw.description)),
+      ])
+    }
+    members.append(("damage", .array(flaws)))
     if let block = part.block {
       members.append(("keys", .int(Int64(block.keyCount))))
       members.append(("checked", .bool(part.isChecked)))
@@ -135,49 +144,25 @@ package struct FileInspection {
     return .object(members)
   }
 
-  private func json(_ flaw: InspectedFlaw) -> JSON {
-    func count(_ number: UInt64) -> JSON { Value.int(Int64(clamping: number)).json }
-    var members: [(name: String, value: JSON)] = [
-      ("offset", count(flaw.offset)), ("what", .string(flaw.flaw.description)),
-      (
-        "byte",
-        flaw.byte.map { byte in
-          .object([("found", .int(Int64(byte.found))), ("expected", .int(Int64(byte.expected)))])
-        } ?? .null
-      ),
-    ]
-    if let range = flaw.range, !range.isEmpty {
-      members += [("from", count(range.lowerBound)), ("to", count(range.upperBound - 1))]
-    }
-    switch flaw.flaw {
-    case .lacking(let missing): members.append(("missing", count(missing)))
-    case .cutShort(let expected, let found) where found < expected:
-      members.append(("missing", count(expected - found)))
-    case .surplus(let surplus): members.append(("tooMany", count(surplus)))
-    default: break
-    }
-    return .object(members)
-  }
-
   // MARK: Events
 
-  /// The events of a block in arrival order, with the notes of their commits. Positions are those of the file
-  /// where it has any, and count from 0 in a shipment.
+  /// The events of a block in arrival order, with the notes of their commits. Positions are those
+  /// of the file; in a shipment they count from 0.
   package func forEachEvent(of part: InspectedPart, _ body: (StoredEvent, CommitNote) -> Void) {
     guard let block = part.block else { return }
     let notes = Dictionary(block.notes.map { ($0.commit, $0.note) }, uniquingKeysWith: { first, _ in first })
     let events: [BlockEvent]
-    // A part has a block only if its values were read once.
+    // A part has a block only if its values were decoded before.
     do throws(EventsError) { events = try block.events() } catch { return }
     for event in events {
-      let stored = StoredEvent(event.event, at: Position(file: part.place, index: event.arrival))
+      let stored = StoredEvent(event.event, at: (part.base ?? Position(0)).advanced(by: event.arrival))
       body(stored, notes[event.event.commit] ?? CommitNote())
     }
   }
 }
 
 extension EventDescription {
-  /// Of events of which neither schema nor node is known.
+  /// Describes events without a schema and without a node.
   static let nameless = EventDescription(
     schema: Schema(),
     mark: NodeMark(

@@ -1,33 +1,33 @@
 import StemmaEvents
 
-/// Why a place in history that somebody named is not to be found.
+/// The reason why a named point in history cannot be found or used.
 package enum InspectionError: Error {
-  /// Neither a time, nor a position, nor an event.
+  /// The text is neither a time, a log position nor an event.
   case notAMoment(String)
-  /// Nor a node, where one may be named too.
+  /// The text is neither that nor a node, where a node is permitted.
   case notAMomentOrNode(String)
-  /// Neither a position, nor an event's name or digest.
+  /// The text is neither a log position nor the id or digest of an event.
   case notAnEvent(String)
-  /// Not in this node, or not in this partition of it.
+  /// The event is not in this node, or not in the named partition.
   case noSuchEvent(String, partition: String? = nil)
-  /// A position behind the last one; nil: there is no event.
+  /// The log position is beyond the last one; nil: the log has no events.
   case beyondTheEnd(String, last: String?)
-  /// A number of days, and the first digits of this event's digest.
+  /// The text is a number of days and also the prefix of these events' digests.
   case daysOrEvent(String, [String])
-  /// Several events are meant: their names with their partitions. Whether a partition can be named where the event was.
+  /// Several events match, listed with their partitions. The flag: whether to suggest a partition.
   case severalEvents(String, [String], takesPartition: Bool)
   case noSuchCommit(String)
-  /// Several commits are meant: their names.
+  /// The text matches several commits.
   case severalCommits(String, [String])
-  /// An event was overwritten since; `later` names what did it.
+  /// A later event overwrote the field.
   case overwritten(event: String, record: String, field: String, later: String)
-  /// Nothing was there at the moment that was named, so going back to it deletes so many records.
+  /// The named moment has no records, so that going back to it deletes this many.
   case emptyPast(records: Int)
-  /// Undoing would delete records that refer to a deleted one, or end their links to it.
+  /// An undo would delete records that refer to a deleted one, or end their links to it.
   case takesAlong(records: [String])
-  /// Whether this record exists is an open conflict, which undoing would bury.
+  /// The record's existence is in conflict, and an undo would resolve it.
   case existenceInConflict(String)
-  /// What going back would change is not any more what was shown.
+  /// The changes of a restore differ from those that were shown before.
   case changedMeanwhile
   case unknownPlaceholder(String, known: [String])
   /// The brace before this text is never closed.

@@ -1,33 +1,31 @@
 import StemmaEvents
 import StemmaLog
 
-/// A file of the log as `segments` lists it.
+/// A file of the log in the list of `segments`.
 package struct LogFileDescription: Sendable {
   package struct PartitionShare: Sendable {
     package var partition: String
     package var events: UInt64
-    /// From 1; nil in a journal. Other partitions may share the first and the last one.
+    /// From 1; nil in a journal. Other partitions may share the first and the last block.
     package var blocks: ClosedRange<Int>?
-    /// For each origin its name and the numbers of its events.
+    /// The name and the range of sequences of each origin.
     package var streams: [(origin: String, from: UInt64, to: UInt64)]
   }
 
   package var number: UInt64
-  /// The file number in the positions of its events.
-  package var place: UInt64
   package var kind: String
   package var file: String
   package var events: UInt64
-  /// The first and last position, and the lowest and highest time of its events; nil where there are none.
+  /// The first and last position, and the lowest and highest time; nil without events.
   package var positions: (first: String, last: String)?
   package var times: (first: String, last: String)?
   package var rawBytes: UInt64
   package var storedBytes: UInt64
-  /// nil: damage keeps it from being told.
+  /// Nil if corruption hides them.
   package var partitions: [PartitionShare]?
   package var blocks: Int?
   package var digest: String?
-  /// What is wrong with it: if nothing else is known of it, why, otherwise what was found when it was read last.
+  /// The corruption: if no content could be read, its cause; otherwise the recorded damage.
   package var damage: String?
 
   package func json(withPartitions: Bool) -> JSON {
@@ -36,7 +34,7 @@ package struct LogFileDescription: Sendable {
     }
     func number(_ value: UInt64) -> JSON { Value.int(Int64(clamping: value)).json }
     var members: [(name: String, value: JSON)] = [
-      ("number", number(self.number)), ("place", number(place)), ("kind", .string(kind)),
+      ("number", number(self.number)), ("kind", .string(kind)),
       ("file", .string(file)), ("events", number(events)), ("positions", pair(positions)),
       ("times", pair(times)), ("rawBytes", number(rawBytes)), ("storedBytes", number(storedBytes)),
       ("partitions", partitions.map { .int(Int64($0.count)) } ?? .null),
@@ -68,8 +66,8 @@ package struct LogFileDescription: Sendable {
 }
 
 extension Node {
-  /// The files of the log in their order. One that is damaged is among them, and says so. Reads the footers of
-  /// segments, and decodes the journal.
+  /// The files of the log in order, including corrupt ones. Reads the footers of segments and
+  /// decodes the journal.
   package func logFiles() throws(NodeError) -> [LogFileDescription] {
     try Self.wrapping {
       try log.files().map { file in
@@ -78,17 +76,13 @@ extension Node {
             file, try log.content(of: file, takesDoubled: true), damage: recordedDamage(of: file))
         } catch {
           guard case .damaged(_, let offset, let flaw) = error else { throw error }
-          let standIn = log.standIns.first { $0.missing == file.path }
-          let what =
-            standIn.map { Explanations.missing(unless: $0.other) }
-            ?? "damaged at byte \(offset): \(flaw)"
-          return describe(file, nil, damage: what)
+          return describe(file, nil, damage: "damaged at byte \(offset): \(flaw)")
         }
       }
     }
   }
 
-  /// Blocks are not read here, but somebody may have met a damaged one.
+  /// This listing reads no blocks, but an earlier reader may have recorded a corrupt one.
   private func recordedDamage(of file: LogFile) -> String? {
     mark.damage?.places.first { file.path.hasSuffix("/" + $0.file) }
       .map { "damaged at byte \($0.offset): \($0.what)" }
@@ -98,7 +92,7 @@ extension Node {
     _ file: LogFile, _ content: LogFileContent?, damage: String?
   ) -> LogFileDescription {
     let description = self.description
-    // Finding a name means looking through all of them, and there may be many streams.
+    // The lookup of a name is linear, and there may be many streams.
     var names: [Origin: String] = [:]
     for run in content?.partitions ?? [] {
       for stream in run.streams where names[stream.origin] == nil {
@@ -113,11 +107,14 @@ extension Node {
           (names[stream.origin] ?? stream.origin.description, stream.from.rawValue, stream.to.rawValue)
         })
     }
-    let positions = { (index: UInt64) in Position(file: file.place, index: index).description }
     return LogFileDescription(
-      number: file.number, place: file.place, kind: "\(file.kind)",
+      number: file.number, kind: "\(file.kind)",
       file: file.path.fileName, events: file.events,
-      positions: file.end > 0 ? (positions(0), positions(file.end - 1)) : nil,
+      positions: file.positions.isEmpty
+        ? nil
+        : (
+          file.positions.lowerBound.description, Position(file.positions.upperBound.rawValue - 1).description
+        ),
       times: content?.times.map { (description.time($0.lowerBound), description.time($0.upperBound)) },
       rawBytes: file.rawBytes, storedBytes: file.storedBytes, partitions: shares,
       blocks: content?.blocks,

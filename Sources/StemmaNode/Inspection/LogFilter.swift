@@ -3,32 +3,32 @@ import StemmaLog
 import StemmaReplication
 import StemmaSchema
 
-/// Which events of a log are wanted. All conditions have to hold.
+/// Selects events of a log. All conditions must hold.
 package struct LogFilter: Sendable {
-  /// Whose partitions are read; empty: all.
+  /// The models whose partitions are read; empty: all.
   package var models: [Model] = []
-  /// With one of `models`: then only the blocks in which that record may stand are read.
+  /// With one of `models`: reads only the blocks that may contain that record.
   package var key: Key?
-  /// Stored names of models, also of ones that the schema does not know; empty: all.
+  /// Stored names of models, including those outside of the schema; empty: all.
   package var modelNames: Set<String> = []
   package var scope: Scope = .everything
   package var origins: Set<Origin>?
   package var operations: Set<Operation>?
   package var commits: Set<CommitID>?
-  /// Stored names, of which an event writes at least one; empty: whatever it writes.
+  /// Stored field names, at least one of which the event writes; empty: any event.
   package var fields: Set<String> = []
-  /// One of them has to occur in the note, in the author or source of the commit, in the key or in a value. Empty: any
-  /// event.
+  /// Texts, one of which occurs in the message, author or source of the commit, in the key or in a
+  /// value. Empty: any event.
   package var texts: [String] = []
-  /// One of them has to have made the commit. Empty: any author.
+  /// Authors, one of whom made the commit. Empty: any author.
   package var authors: Set<String> = []
-  /// The first and the last one, both included.
+  /// The first and the last moment, both included.
   package var since: Moment?
   package var until: Moment?
 
   package init() {}
 
-  /// The only one of `models`; nil: there are none, or several.
+  /// The only element of `models`; nil if there are none or several.
   package var model: Model? {
     get { models.count == 1 ? models[0] : nil }
     set { models = newValue.map { [$0] } ?? [] }
@@ -61,16 +61,16 @@ package struct LogFilter: Sendable {
     }
   }
 
-  /// Whether of a partition's events on one record some may pass and others not.
+  /// Whether the filter may select only some events of a record.
   package var dividesRecords: Bool {
     origins != nil || operations != nil || commits != nil || !fields.isEmpty || !readsNoNotes || since != nil
       || until != nil
   }
 
-  /// Whether the filter can decide without making events: it asks nothing of key, fields and notes.
+  /// Whether the filter can decide without decoding events: it tests no key, field or commit note.
   package var needsNoEvents: Bool { key == nil && fields.isEmpty && readsNoNotes }
 
-  /// As `contains`, of a filter that `needsNoEvents`. The scope is left to the reader.
+  /// As `contains`, for a filter that `needsNoEvents`. The reader applies the scope.
   func contains(_ event: ScannedEvent) -> Bool {
     let (block, index) = (event.block, event.index)
     if !modelNames.isEmpty, !modelNames.contains(block.reader.model(ofKey: block.key(index))) { return false }
@@ -95,30 +95,30 @@ package struct LogFilter: Sendable {
     }
   }
 
-  /// The partitions of which events can pass; nil: all.
+  /// The partitions with events that may pass; nil: all.
   var partitions: PartitionFilter? {
     let scope = scope
     let ofModels = models.map(Self.partitions)
     if ofModels.isEmpty, scope.isEverything { return nil }
-    return { partition in
+    if scope.isEverything, ofModels.count == 1 { return ofModels[0] }
+    if let named = scope.named, ofModels.isEmpty { return PartitionFilter(named: named) }
+    return PartitionFilter { partition in
       (ofModels.isEmpty || ofModels.contains { $0(partition) }) && scope.contains(partition)
     }
   }
 
-  /// Those in which events of a model can be, and perhaps of others.
+  /// The partitions that may hold events of a model, and perhaps of others.
   static func partitions(of model: Model) -> PartitionFilter {
     if model.partitionDepth == 0 {
-      let whole = Partition(model.storedName)
-      return { $0 == whole }
+      return PartitionFilter(named: [Partition(model.storedName)])
     }
     let prefix = Array("\(model.fields[model.keyFields[0]].storedName)=".utf8)
-    return { $0.bytes.starts(with: prefix) }
+    return PartitionFilter { $0.bytes.starts(with: prefix) }
   }
 
-  /// The positions between which events can pass.
+  /// The range of positions whose events may pass.
   var positions: Range<Position> {
-    let start = Position(file: 0, index: 0)
-    var range = start..<Position(file: .max, index: .max)
+    var range = Position.first..<Position.end
     if case .position(let first) = since { range = first..<range.upperBound }
     if let end = until?.end { range = range.lowerBound..<max(range.lowerBound, end) }
     return range
@@ -126,10 +126,10 @@ package struct LogFilter: Sendable {
 }
 
 extension Node {
-  /// Gives the events that pass a filter, until `body` says false. Memory: the blocks of one segment at most;
-  /// with a key, the events of that record.
+  /// Calls `body` with the events that pass a filter until it returns false. Memory: the blocks of
+  /// one segment at most; with a key, the events of that record.
   ///
-  /// - Throws: `.missing` if damage was met; all that can be read was given then.
+  /// - Throws: `.missing` after all readable events, if the reader met corruption.
   package func forEachEvent(
     _ filter: LogFilter, newestFirst: Bool, _ body: (StoredEvent, CommitNote) throws -> Bool
   ) throws(NodeError) {
@@ -152,7 +152,7 @@ extension Node {
     }
   }
 
-  /// As `forEachEvent` for a filter that `needsNoEvents`, without making the events.
+  /// As `forEachEvent`, for a filter that `needsNoEvents`, without decoding the events.
   package func scan(
     _ filter: LogFilter, newestFirst: Bool, _ body: (ScannedEvent) throws -> Bool
   ) throws(NodeError) {
@@ -164,9 +164,9 @@ extension Node {
     }
   }
 
-  /// Where the first event of each origin stands, in the partitions of a filter and whatever else it asks for. Reads
-  /// footers, and the files in which an origin comes first. An origin of which damage may have taken the first event
-  /// is left out.
+  /// The position of the first event of each origin that passes a filter. Reads footers, and the
+  /// files in which an origin appears first. Stops at the first corrupt file and omits the origins
+  /// that may begin there.
   package func firstPositions(_ filter: LogFilter) throws(NodeError) -> [Origin: Position] {
     let partitions = filter.partitions
     let omissions = Omissions()
@@ -180,7 +180,7 @@ extension Node {
         }
         if new.isEmpty { continue }
         var scan = log.scan(
-          from: Position(file: file.place, index: 0), to: Position(file: file.place, index: file.end),
+          from: file.positions.lowerBound, to: file.positions.upperBound,
           partitions: partitions, around: omissions)
         try scan.forEach { event in
           let origin = event.block.dot(event.index).origin
@@ -211,15 +211,15 @@ extension Node {
     for noted in events.reversed() where try !body(noted.stored, noted.note) { return }
   }
 
-  /// Takes in what was appended since this node was opened or last asked; true if there was anything.
+  /// Applies the events appended since the last refresh or open. Returns true if there were any.
   package func refreshLog() throws(NodeError) -> Bool {
     let isChanged: Bool
     do throws(LogError) {
       isChanged = try log.refresh()
       guard log.lacksWatermark else { return isChanged }
     } catch { throw .log(error) }
-    // Nothing tells how much of the log is durable, and its writer may be gone. Who opens a node finds that out, and writes
-    // it down; where that cannot be, it is not known before somebody writes.
+    // The log does not show how much of it is durable, and its writer may be gone. Opening the node
+    // records that; if it cannot be written, the next writer does.
     do throws(NodeError) { try bringUpToDate() } catch {
       guard error.isInUse || error.isRefusalToWrite else { throw error }
       return isChanged
@@ -227,6 +227,6 @@ extension Node {
     do throws(LogError) { return try log.refresh() || isChanged } catch { throw .log(error) }
   }
 
-  /// The position that the next event of this log gets.
+  /// The log position of the next event.
   package var logEnd: Position { log.end }
 }

@@ -2,10 +2,10 @@ import StemmaEvents
 import StemmaLog
 import StemmaSchema
 
-/// What a log is made of: which records and partitions it grows by, when, and what people disagree about.
+/// Statistics of a log: the records, partitions and days that make it grow, and contested fields.
 ///
-/// Exact. Made in one pass in the order of keys, in which the events of a record stand together, and so do the
-/// records of a partition: memory is that of the lists, and of the days on which there was an event.
+/// Exact. Computed in one pass in key order, in which the events of a record and the records of a
+/// partition are adjacent. Memory: the lists, and one entry for each day with an event.
 package struct LogStatistics: Sendable {
   package struct Record: Sendable {
     package var model: String
@@ -24,7 +24,7 @@ package struct LogStatistics: Sendable {
     package var bytes: UInt64
     package var first: String
     package var last: String
-    /// Events for each day between the first and the last, both counted.
+    /// Events per day from the first to the last event, both days included.
     package var perDay: Double
   }
 
@@ -39,11 +39,11 @@ package struct LogStatistics: Sendable {
 
   package struct Field: Sendable {
     package var model: String
-    /// nil: whether the record exists.
+    /// Nil for the record's existence.
     package var field: String?
     /// Open conflicts.
     package var open: UInt64
-    /// Events that decided one: `resolve`.
+    /// Events that resolved one.
     package var resolved: UInt64
   }
 
@@ -57,23 +57,23 @@ package struct LogStatistics: Sendable {
   package var records: UInt64 = 0
   package var partitionCount: UInt64 = 0
   package var bytes: UInt64 = 0
-  /// The hottest first.
+  /// Records with the most events first.
   package var hottest: [Record] = []
-  /// The largest first.
+  /// Partitions with the most bytes first.
   package var partitions: [PartitionLoad] = []
-  /// Those with the most events first.
+  /// Models with the most events first.
   package var models: [ModelLoad] = []
-  /// Those with the most conflicts first.
+  /// Fields with the most conflicts first.
   package var fields: [Field] = []
-  /// In order; days without an event are left out.
+  /// In order, without days that have no event.
   package var days: [Day] = []
-  /// What was not counted, as it cannot be read.
+  /// Unreadable events, which are not counted.
   package var missing: MissingEvents?
 }
 
 extension Node {
-  /// Counts over all of the log that can be read. `top`: how many models, records, partitions and fields are listed. `isWanted`: of which
-  /// partitions. `progress` gets how many events are done, and of how many.
+  /// Counts over the readable part of the log. `top` limits the lists of models, records,
+  /// partitions and fields. `progress` receives the number of finished events and the total.
   package func statistics(
     top: Int, _ filter: LogFilter = LogFilter(), progress: (UInt64, UInt64) -> Void = { _, _ in }
   ) throws(NodeError) -> LogStatistics {
@@ -95,8 +95,8 @@ extension Node {
     return statistics
   }
 
-  /// How many conflicts are open, by model and field; of fields that are written together by each of them, as those are
-  /// counted that were resolved.
+  /// The number of open conflicts by model and field. Fields that are written together count one by
+  /// one, as resolved conflicts do.
   private func openFields(_ filter: LogFilter) throws(NodeError) -> [ContestedField: UInt64] {
     var wanted = ConflictFilter()
     wanted.kinds = [.value, .delete]
@@ -120,7 +120,7 @@ private struct ContestedField: Hashable, Comparable {
   }
 }
 
-/// The pass over the events.
+/// The state of the pass over the events.
 private struct LogCount {
   private typealias Times = (first: Timestamp, last: Timestamp)
 
@@ -132,7 +132,7 @@ private struct LogCount {
   private var models: [String: LogStatistics.ModelLoad] = [:]
   private var resolved: [ContestedField: UInt64] = [:]
   private var days: [Int64: (events: UInt64, bytes: UInt64)] = [:]
-  /// An event of the record and of the partition that are being counted, and what there was of them.
+  /// The last event, and the counts of its record and its partition so far.
   private var current: Event?
   private var record: (events: UInt64, bytes: UInt64, times: Times) = (0, 0, (.zero, .zero))
   private var partition: (events: UInt64, records: UInt64, bytes: UInt64, times: Times) =
@@ -221,7 +221,7 @@ private struct LogCount {
     partition = (0, 0, 0, (.zero, .zero))
   }
 
-  /// Traps if an event is counted in one way and not in another. In debug builds at the end.
+  /// Traps if the totals disagree. Runs in debug builds at the end.
   func checkInvariants() {
     let loads = models.values
     precondition(
@@ -248,7 +248,7 @@ private struct LogCount {
       LogStatistics.Field(
         model: field.model, field: field.field, open: open[field] ?? 0, resolved: resolved[field] ?? 0)
     }
-    // Stable: equal ones stay in the order of their names.
+    // The sort is stable: equal counts stay in the order of names.
     statistics.fields = Array(
       contested.enumerated().sorted {
         ($1.element.open + $1.element.resolved, $0.offset) < (
@@ -264,7 +264,7 @@ private struct LogCount {
   }
 }
 
-/// The few with the highest counts, of any number that are offered; of equal ones those that came first.
+/// The values with the highest counts, up to a limit. Among equal counts, earlier ones win.
 private struct Leaders<Value> {
   private let limit: Int
   private var entries: [(value: Value, count: UInt64)] = []
@@ -273,7 +273,7 @@ private struct Leaders<Value> {
 
   var values: [Value] { entries.map(\.value) }
 
-  /// Traps if there are too many, or not the first is first.
+  /// Traps if there are too many, or if the order is wrong.
   func checkInvariants() {
     precondition(entries.count <= limit, "there are few")
     for (a, b) in zip(entries, entries.dropFirst()) { precondition(a.count >= b.count, "counts fall") }

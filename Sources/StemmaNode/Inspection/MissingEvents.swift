@@ -2,31 +2,31 @@ import StemmaEvents
 import StemmaLog
 import StemmaSchema
 
-// Reading goes around damage of the log: all that can be read is given, and then said what is missing. What would be
-// wrong without the lost events is left out instead: the past of a record that may have lost some, and what an event
-// changed of which a cause is lost.
+// Readers continue past corruption of the log: they return everything readable, then report the
+// losses. They omit results that lost events would make wrong. These are the past of a record that
+// may have lost events, and the changes of an event with a lost cause.
 
-/// What a reader met of damage to the log, after it has given all that can be read.
+/// The corruption that a reader met, after it returned everything readable.
 package struct MissingEvents: Sendable {
-  /// The record that was asked for, if it was one.
+  /// The requested record, if there was one.
   package var record: String?
   package var places: [RecordedDamage.Place]
-  /// Of the partitions that were asked for.
+  /// The losses in the requested partitions.
   package var losses: [RecordedDamage.Loss]
-  /// Whether more may be lost than `losses` says.
+  /// Whether more may be lost than `losses` lists.
   package var isVague: Bool
-  /// Whether the node's notices said it already when it was opened.
+  /// Whether a notice of the node has reported it on opening.
   package var isTold: Bool
 }
 
-/// The records of which damage may have taken events.
-struct DoubtfulRecords {
+/// The records that may have lost events.
+private struct DoubtfulRecords {
   private let known: RecordedDamage
   private let partitions: Set<Partition>
-  /// Nil: where in its partitions they stand cannot be told.
+  /// Nil if the location of the lost events within their partitions is unknown.
   private let ranges: [HiddenRecords]?
 
-  fileprivate init(_ known: RecordedDamage, _ damage: [Damage], _ log: Log) throws(LogError) {
+  init(_ known: RecordedDamage, _ damage: [Damage], _ log: Log) throws(LogError) {
     self.known = known
     partitions = known.partitions
     var ranges: [HiddenRecords]? = []
@@ -47,7 +47,7 @@ struct DoubtfulRecords {
   }
 }
 
-/// Tells of one record after the other whether damage that readers have noted by then may have taken events of it.
+/// Determines whether a record may have lost events to the corruption that readers met so far.
 struct Doubt {
   private let node: Node
   private let omissions: Omissions
@@ -64,16 +64,19 @@ struct Doubt {
     let found = omissions.damage
     if doubtful == nil || found != damage {
       damage = found
-      doubtful = try node.doubtfulRecords(found)
+      let known = try node.knownDamage(found)
+      do throws(LogError) { doubtful = try DoubtfulRecords(known, found, node.log) } catch {
+        throw .log(error)
+      }
     }
     return doubtful?.contains(record) ?? false
   }
 }
 
 extension Node {
-  /// Runs `body`, whose readers note in the omissions what they go around.
+  /// Runs `body`. Its readers skip corruption and note it in the omissions.
   ///
-  /// - Throws: `.missing` if they noted anything; `body` has run to its end then.
+  /// - Throws: `.missing` after `body` has finished, if they noted any.
   func readingAround<Result>(
     partitions filter: PartitionFilter? = nil, _ body: (Omissions) throws -> Result
   ) throws(NodeError) -> Result {
@@ -83,7 +86,7 @@ extension Node {
     return result
   }
 
-  /// What readers went around, which is recorded; nil if nothing.
+  /// Records the corruption that readers skipped and returns it; nil if there is none.
   func missingEvents(
     _ omissions: Omissions, partitions filter: PartitionFilter? = nil
   ) throws(NodeError) -> MissingEvents? {
@@ -97,14 +100,9 @@ extension Node {
       isTold: !hasUntoldDamage && mark.damage?.contains(found) == true)
   }
 
-  fileprivate func doubtfulRecords(_ found: [Damage]) throws(NodeError) -> DoubtfulRecords {
-    let known = try knownDamage(found)
-    do throws(LogError) { return try DoubtfulRecords(known, found, log) } catch { throw .log(error) }
-  }
-
-  /// What the mark says, if it knows of this damage; else the damaged files are read.
-  private func knownDamage(_ found: [Damage]) throws(NodeError) -> RecordedDamage {
+  /// The recorded damage if it includes `found`; otherwise the corrupt files are read.
+  fileprivate func knownDamage(_ found: [Damage]) throws(NodeError) -> RecordedDamage {
     if let known = mark.damage, known.contains(found) { return known }
-    return RecordedDamage(try survey(found))
+    return RecordedDamage(found, try losses(of: found))
   }
 }

@@ -4,8 +4,8 @@ import StemmaTables
 
 /// A point in a node's history: now, a time, or a position.
 ///
-/// As of a time is the fold of all events with a timestamp up to it, which two nodes can compare; as of a
-/// position is what this node knew when the event there was its newest.
+/// A time includes all events with a timestamp up to it, which two nodes can compare. A position
+/// includes what this node held when the event at that position was its newest.
 package enum Moment: Hashable, Sendable {
   case now
   case time(Timestamp)
@@ -31,18 +31,18 @@ package enum Moment: Hashable, Sendable {
     }
   }
 
-  /// Behind which nothing has to be read.
+  /// The position at which reading can stop.
   var end: Position? {
     guard case .position(let last) = self else { return nil }
     return last.next
   }
 
-  /// Where the events are that this moment includes and another one does not: between which positions, and of which
-  /// times. Nil if there can be none. `end`: that of the log.
+  /// The positions and times of the events that this moment includes and `other` does not. Nil if
+  /// there can be none. `end` is the end of the log.
   func span(
     without other: Moment, end: Position
   ) -> (positions: Range<Position>, times: ClosedRange<Timestamp>)? {
-    var (first, last) = (Position(file: 0, index: 0), end)
+    var (first, last) = (Position.first, end)
     var (earliest, latest) = (Timestamp.zero, Timestamp(rawValue: .max))
     switch other {
     case .now: return nil
@@ -59,14 +59,14 @@ package enum Moment: Hashable, Sendable {
     return first < last && earliest <= latest ? (first..<last, earliest...latest) : nil
   }
 
-  /// Reads a time: RFC 3339 (`2026-11-21T05:14:01Z`), the same without a zone or with a space for the `T`
-  /// (`2026-11-21 05:14`, UTC as everything that is printed), a date, month or year (`2026-11-21`, `2026-11`, `2026`: its first
-  /// moment in UTC; no other four digits are a year than those of 1900 to 2099), how long ago (`45s`, `30m`,
-  /// `2h`, `3d`, `2w`), `now`, `today` (midnight in UTC) or `yesterday` (24 hours ago). Nil for anything else. More than
-  /// four digits and a `d` are no days but those of an event's digest.
+  /// Reads a time; nil for anything else. RFC 3339 is accepted (`2026-11-21T05:14:01Z`), also
+  /// without a zone or with a space for the `T` (in UTC). A date, month or year from 1900 to 2099
+  /// means its first moment in UTC (`2026-11-21`, `2026-11`, `2026`). An age counts back from
+  /// `wall` (`45s`, `30m`, `2h`, `3d`, `2w`). Words are `now`, `today` (midnight in UTC) and
+  /// `yesterday` (24 hours ago). More than four digits and a `d` are the prefix of a digest.
   ///
-  /// `wall`: milliseconds since 1970. A time includes all events of its millisecond. `toTheEnd`: a date, month, year or
-  /// `today` means its last moment, as people who say "until" do.
+  /// The unit of `wall` is milliseconds since 1970. A time includes all events of its millisecond.
+  /// With `toTheEnd`, a date, month, year or `today` means its last moment, as for "until".
   package init?(time text: String, wall: UInt64, toTheEnd: Bool = false) {
     let day: UInt64 = 86_400_000
     let milliseconds: UInt64
@@ -101,14 +101,14 @@ package enum Moment: Hashable, Sendable {
       ?? DateText(dateTime: text + "T00:00:00Z")
   }
 
-  /// Whether a text is a year: four digits from 1900 to 2099.
+  /// Whether the text is a year: four digits from 1900 to 2099.
   static func isYear(_ text: String) -> Bool {
     let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
     return text.utf8.count == 4 && text.utf8.allSatisfy(digits.contains)
       && (text.hasPrefix("19") || text.hasPrefix("20"))
   }
 
-  /// When the day, month or year after one begins; nil of a text that is none. `start`: when it begins itself.
+  /// The start of the next day, month or year; nil for other texts. `start`: that of this one.
   private static func following(_ text: String, _ start: Int64) -> Int64? {
     let numbers = text.split(separator: "-", omittingEmptySubsequences: false).compactMap { Int($0) }
     func first(_ year: Int, _ month: Int) -> Int64? {
@@ -122,14 +122,14 @@ package enum Moment: Hashable, Sendable {
     }
   }
 
-  /// Whether a text that names nothing was meant to be a time: it begins with a year and a month.
+  /// Whether an unmatched text was probably meant as a time: it begins with a year and a month.
   static func resemblesTime(_ text: String) -> Bool {
     let bytes = Array(text.utf8.prefix(5))
     return bytes.count == 5 && bytes[4] == UInt8(ascii: "-")
       && bytes.prefix(4).allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
   }
 
-  /// The milliseconds of `2h` and the like.
+  /// The milliseconds of an age such as `2h`.
   private static func milliseconds(_ text: String) -> UInt64? {
     let units: [Character: UInt64] = ["s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800]
     guard let last = text.last, let unit = units[last], let count = UInt64(text.dropLast()), count < 1 << 32
@@ -138,7 +138,7 @@ package enum Moment: Hashable, Sendable {
     return count * unit * 1000
   }
 
-  /// Whether a number of days may as well be the first digits of an event's digest.
+  /// Whether a number of days is also a possible prefix of a digest.
   fileprivate static func resemblesDigest(_ text: String) -> Bool {
     (4...5).contains(text.utf8.count) && text.hasSuffix("d")
       && text.utf8.dropLast().allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
@@ -146,25 +146,19 @@ package enum Moment: Hashable, Sendable {
 }
 
 extension Position {
-  /// Reads `@FILE.INDEX`. Nil for anything else.
+  /// Reads `@NUMBER`; nil for anything else.
   package init?(_ text: String) {
-    guard text.hasPrefix("@") else { return nil }
-    let parts = text.dropFirst().split(separator: ".", omittingEmptySubsequences: false)
-    guard parts.count == 2, let file = UInt64(parts[0]), let index = UInt64(parts[1]) else { return nil }
-    self.init(file: file, index: index)
-  }
-
-  /// The lowest position behind it. Behind the highest there is none, and no event is there: it is its own.
-  var next: Position {
-    if index < .max { return Position(file: file, index: index + 1) }
-    return file < .max ? Position(file: file + 1, index: 0) : self
+    guard text.hasPrefix("@"), text.dropFirst().utf8.allSatisfy({ $0 >= 48 && $0 <= 57 }),
+      let number = UInt64(text.dropFirst())
+    else { return nil }
+    self.init(number)
   }
 }
 
 extension Node {
-  /// Reads a point in history as people write it: a time, `@POSITION`, or an event, which stands for its place in this
-  /// node's log. `toTheEnd`: of a day, month or year its last moment, not its first.
-  /// `partition`: the one in which the name of an event counts, as a pattern; `takesPartition`: whether it can be named.
+  /// Reads a point in history: a time, `@POSITION`, or an event, which means its log position here.
+  /// With `toTheEnd`, a day, month or year means its last moment. An event id counts in the
+  /// partition that matches `partition`. With `takesPartition`, errors may suggest to name one.
   package func moment(
     _ text: String, toTheEnd: Bool = false, in partition: String? = nil, takesPartition: Bool = false
   ) throws(NodeError) -> Moment {
@@ -190,7 +184,7 @@ extension Node {
     }
   }
 
-  /// Where the newest event stands.
+  /// The position of the newest event.
   private func lastPosition() throws(NodeError) -> String? {
     var last: Position?
     do throws(NodeError) {

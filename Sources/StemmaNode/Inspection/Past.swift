@@ -6,9 +6,9 @@ import StemmaSchema
 import StemmaTables
 
 extension Node {
-  /// One record as it was; nil if it did not exist. Reads the blocks in which the record may stand.
+  /// One record at a moment; nil if it did not exist. Reads the blocks that may contain the record.
   ///
-  /// - Throws: `.missing` if damage may have taken events of it.
+  /// - Throws: `.missing` if its events may be lost.
   package func row(_ model: Model, _ key: Key, asOf moment: Moment) throws(NodeError) -> JSON? {
     let life = try life(of: key, in: model, asOf: moment)
     let state = try life.state()
@@ -25,14 +25,13 @@ extension Node {
     return .object(members + Self.conflictMember(fields, model))
   }
 
-  /// Lets `body` read this node as it was: tables of then are made for it beside the system's other temporary
-  /// files, and removed afterwards. If few records have changed since, they are made from a copy of the present
-  /// tables, in time in proportion to the size of these and to the changes. Otherwise they are made from the log: of
-  /// one model's partitions if it is named.
+  /// Runs `body` on this node with temporary tables of a moment. If few records have changed since,
+  /// these are a modified copy of the present tables, built in time proportional to their size and
+  /// the changes. Otherwise they are built from the log, or from one model's partitions.
   ///
-  /// - Parameter rebuilds: in any case from the log.
-  /// - Throws: `.missing` if the log is damaged, when `body` has run, on tables without the records that may have lost
-  ///   events.
+  /// - Parameter rebuilds: always build from the log.
+  /// - Throws: `.missing` after `body` has run, if the log is corrupt. The tables then lack the
+  ///   records that may have lost events.
   package func withTables<Result>(
     asOf moment: Moment, of model: Model? = nil, rebuilds: Bool = false, _ body: (Node) throws -> Result
   ) throws -> Result {
@@ -62,8 +61,8 @@ extension Node {
       tables: try Tables.openForReading(at: path, schema: schema))
   }
 
-  /// Makes tables of the past from a copy of the present ones. False, and there is no file, where too many records have
-  /// changed since, where the present tables do not show the whole log, and where damage may have taken events.
+  /// Builds tables of the past from a copy of the present ones. Returns false and leaves no file if
+  /// too many records have changed, the tables are not up to date, or events may be lost.
   func rewindTables(to moment: Moment, at path: String) throws(NodeError) -> Bool {
     guard mark.damage == nil, !areTablesPartial else { return false }
     let touched = try recordsTouched(between: moment, and: .now, of: nil)
@@ -72,7 +71,7 @@ extension Node {
     do throws(NodeError) {
       isMade = try rewindTables(to: moment, records, at: path)
     } catch .tables(.needsRebuild) {
-      // The log has it all.
+      // The tables can be built from the log instead.
     }
     if !isMade {
       do { try Tables.remove(at: path) } catch { throw .tables(error) }
@@ -105,18 +104,13 @@ extension Node {
   }
 }
 
-/// The events that streams lose where they end earlier.
+/// The events to remove from streams that end earlier.
 private struct ShortenedStreams {
-  struct Stream: Hashable {
-    let partition: Partition
-    let origin: Origin
-  }
-
   struct Removed {
     var hash = StreamHash.zero
     var sequences: Set<Sequence> = []
 
-    /// The head that is left: at the last event that is not among them.
+    /// The remaining head: the last event that is not removed.
     func taken(from head: StreamHead) -> StreamHead {
       var left = StreamHead(sequence: head.sequence, hash: head.hash - hash)
       while sequences.contains(left.sequence) { left.sequence = Sequence(left.sequence.rawValue - 1) }
@@ -124,29 +118,29 @@ private struct ShortenedStreams {
     }
   }
 
-  private var streams: [Stream: Removed] = [:]
+  private var streams: [StreamID: Removed] = [:]
   private var digester = EventDigester()
 
   mutating func remove(_ event: Event) {
     let digest = digester.digest(of: event).hash
-    let stream = Stream(partition: event.partition, origin: event.dot.origin)
+    let stream = StreamID(event)
     streams[stream, default: Removed()].hash += digest
     streams[stream, default: Removed()].sequences.insert(event.dot.sequence)
   }
 
-  func forEach(_ body: (Stream, Removed) throws -> Void) rethrows {
+  func forEach(_ body: (StreamID, Removed) throws -> Void) rethrows {
     for (stream, removed) in streams { try body(stream, removed) }
   }
 }
 
-/// Events in key order, without those of records that may have lost some. Memory: the events of one record.
+/// Events in key order, without records that may have lost any. Memory: the events of one record.
 private struct WholeRecords {
   private var reader: EventReader
   private var doubt: Doubt
-  /// The events of one record, and how many of them were given.
+  /// The events of one record, and the number already returned.
   private var record: [StoredEvent] = []
   private var given = 0
-  /// The first event of the record after it.
+  /// The first event of the next record.
   private var following: StoredEvent?
 
   init(_ reader: EventReader, _ doubt: Doubt) {
@@ -158,7 +152,7 @@ private struct WholeRecords {
     while given == record.count {
       guard let first = try following ?? reader.next() else { return nil }
       try gather(first)
-      // What hides events of a record has been met when the last of those that can be read is.
+      // Corruption that hides events of a record is met before the record's last readable event.
       if try doubt.concerns(RecordKey(first.event)) { record.removeAll(keepingCapacity: true) }
       assert(holds(checkInvariants))
     }
@@ -166,7 +160,7 @@ private struct WholeRecords {
     return record[given - 1]
   }
 
-  /// Traps if the events at hand are of two records. In debug builds at each record.
+  /// Traps if the gathered events are of two records. Runs in debug builds at each record.
   func checkInvariants() {
     precondition(given <= record.count, "an event is given once")
     guard let first = record.first else { return }

@@ -5,25 +5,25 @@ import StemmaReplication
 import StemmaSchema
 import StemmaTables
 
-/// How one record differs between two states of a node, or between two nodes.
+/// The difference of one record between two states of a node, or between two nodes.
 package struct RecordDifference: Sendable {
   package enum Kind: String, Sendable { case added, removed, changed }
 
   package var kind: Kind
   package var model: Model
   package var key: Key
-  /// Stored names, in the order of the schema. Of a record that was added or removed all fields with a value.
+  /// Stored names in schema order. An added or removed record lists all fields with a value.
   package var changes: [FieldChange]
-  /// Whether a deletion that is in conflict is taken back, which shows only if it had won.
+  /// Whether a conflicting deletion is undone, which is visible only if it had won.
   package var keeps = false
 
-  /// A record that stays, although it was deleted.
+  /// A record that stays although it was deleted.
   init(keeping key: Key, of model: Model, _ kind: Kind, _ changes: [FieldChange]) {
     (self.key, self.model, self.kind, self.changes) = (key, model, kind, changes)
     keeps = true
   }
 
-  /// Nil if the states show the same.
+  /// Nil if both states show the same.
   package init?(_ model: Model, _ key: Key, from old: RecordState, to new: RecordState, _ rules: MergeRules) {
     let (existed, exists) = (old.exists(rules), new.exists(rules))
     guard existed || exists else { return nil }
@@ -40,7 +40,7 @@ package struct RecordDifference: Sendable {
     if kind == .changed && changes.isEmpty { return nil }
   }
 
-  /// Nil if the rows are equal; one of them must be there.
+  /// Nil if the rows are equal. One of them must exist.
   init?(_ model: Model, from old: Row?, to new: Row?) {
     guard let key = new?.key ?? old?.key else { return nil }
     kind = old != nil && new != nil ? .changed : new != nil ? .added : .removed
@@ -86,11 +86,11 @@ extension RecordDifference: Equatable {
 }
 
 extension Node {
-  /// Gives the states of each record as of several moments, record by record in the order of partition, model and
-  /// key; only of records that differ between two of them in the events that they are made of. One pass over the
-  /// log in key order; memory: the events of one record.
+  /// Calls `body` with the states of each record at several moments, ordered by partition, model
+  /// and key. Skips records with the same events at all moments. Reads the log once in key order.
+  /// Memory: the events of one record.
   ///
-  /// - Throws: `.missing` if damage was met; records that may have lost events were left out then.
+  /// - Throws: `.missing` if corruption was met; records that may have lost events are left out.
   package func forEachRecord(
     asOf moments: [Moment], of model: Model? = nil,
     _ body: (Model, Key, MergeRules, [RecordState]) throws -> Void
@@ -125,14 +125,14 @@ extension Node {
     }
   }
 
-  /// The events of one record that are included in each of several moments; nil if these are the same.
+  /// The events of one record at each moment; nil if they are the same.
   private static func parts(of record: [StoredEvent], asOf moments: [Moment]) -> [[Event]]? {
     let parts = moments.map { moment in record.filter { moment.includes($0) }.map(\.event) }
     let isSame = areNested(moments) && parts.allSatisfy { $0.count == parts[0].count }
     return isSame ? nil : parts
   }
 
-  /// Whether of any two of the moments one includes all events that the other does; then equal counts are equal
+  /// Whether of any two moments, one includes all events of the other. Equal counts are then equal
   /// sets.
   private static func areNested(_ moments: [Moment]) -> Bool {
     let times = moments.contains { if case .time = $0 { true } else { false } }
@@ -140,12 +140,11 @@ extension Node {
     return !(times && positions)
   }
 
-  /// Gives what differs between two moments, in the order of partition, model and key. Of the records with events
-  /// between them the blocks are read in which these may stand; if there are more than `touchedLimit`, the log in key
-  /// order. The events between them are looked for in the files between two positions, and in the blocks that have
-  /// events of the times between two times.
+  /// Calls `body` with the differences between two moments, ordered by partition, model and key.
+  /// Finds the changed records by position or by time. Up to `touchedLimit` records, reads only the
+  /// blocks that may contain them, otherwise the log in key order.
   ///
-  /// - Throws: `.missing` if damage was met; records that may have lost events were left out then.
+  /// - Throws: `.missing` if corruption was met; records that may have lost events are left out.
   package func forEachDifference(
     from old: Moment, to new: Moment, of model: Model? = nil, _ body: (RecordDifference) throws -> Void
   ) throws(NodeError) {
@@ -162,9 +161,9 @@ extension Node {
     if let missing = touched.missing ?? missing { throw .missing(missing) }
   }
 
-  /// As `forEachRecord(asOf:)`, of some records alone, in their order. Memory: the events of `recordsAtOnce`.
+  /// As `forEachRecord(asOf:)`, for given records in order. Memory: the events of `recordsAtOnce`.
   ///
-  /// - Returns: what damage may have taken of them; the records that it concerns are left out.
+  /// - Returns: the losses that may concern them. The affected records are left out.
   private func forEachRecord(
     _ records: [RecordKey], asOf moments: [Moment], of model: Model?,
     _ body: (Model, Key, MergeRules, [RecordState]) throws -> Void
@@ -198,7 +197,7 @@ extension Node {
     return try missingEvents(omissions, partitions: filter.partitions)
   }
 
-  /// Gives the events of some records, those of each in arrival order. Memory: the events of `recordsAtOnce`.
+  /// Calls `body` with each record's events in arrival order. Memory: events of `recordsAtOnce`.
   func forEach(
     _ records: [RecordKey], around omissions: Omissions, _ body: (RecordKey, [StoredEvent]) throws -> Void
   ) throws {
@@ -213,9 +212,9 @@ extension Node {
     }
   }
 
-  /// How one record differs between two moments.
+  /// The difference of one record between two moments.
   ///
-  /// - Throws: `.missing` if damage may have taken events of it.
+  /// - Throws: `.missing` if its events may be lost.
   package func difference(
     of key: Key, in model: Model, from old: Moment, to new: Moment
   ) throws(NodeError) -> RecordDifference? {
@@ -225,13 +224,13 @@ extension Node {
       before.rules)
   }
 
-  /// The most records that are looked up, rather than found by reading the whole log in key order.
+  /// The most records to look up. For more, the whole log is read in key order.
   private static let touchedLimit = 1 << 14
-  /// How many of them are looked up together.
+  /// The number of records to look up together.
   private static let recordsAtOnce = 1 << 12
 
-  /// The records with events that one of two moments includes and the other does not, sorted; nil if there are
-  /// many. And what of those events cannot be read.
+  /// The sorted records with events that only one of two moments includes; nil if there are too
+  /// many. Also returns the unreadable events among them.
   func recordsTouched(
     between a: Moment, and b: Moment, of model: Model?
   ) throws(NodeError) -> (records: [RecordKey]?, missing: MissingEvents?) {
@@ -257,10 +256,10 @@ extension Node {
     return (records, records == nil ? nil : try missingEvents(omissions, partitions: filter.partitions))
   }
 
-  /// Gives what differs between the rows of this node and those of another one, as both are now. What lies outside
-  /// of the scope of one of them is not missing there, and left out.
+  /// Calls `body` with the differences between the present rows of this node and another. Records
+  /// outside of either scope are left out.
   ///
-  /// - Throws: at the end `.missing`, if the tables of one of them lack what damage took.
+  /// - Throws: `.missing` at the end, if the tables of one of them lack lost events.
   package func forEachDifference(
     to other: Node, of model: Model? = nil, _ body: (RecordDifference) throws -> Void
   ) throws(NodeError) {

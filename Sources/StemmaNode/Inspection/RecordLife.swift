@@ -3,16 +3,16 @@ import StemmaLog
 import StemmaMerge
 import StemmaSchema
 
-/// The history of one record with what only this node knows of it: positions and notes.
+/// The history of one record with the data that only this node has: positions and commit notes.
 package struct RecordLife: Sendable {
   package let model: Model
   package let key: Key
   package let rules: MergeRules
-  /// The events whose causes are all there.
+  /// The events whose causes are all present.
   package let history: RecordHistory
-  /// What damage may have taken of it.
+  /// The losses that may concern this record.
   package internal(set) var missing: MissingEvents?
-  private let noted: [Dot: NotedEvent]
+  private let noted: [EventID: NotedEvent]
 
   init(_ model: Model, _ key: Key, _ events: [NotedEvent]) {
     self.model = model
@@ -24,7 +24,7 @@ package struct RecordLife: Sendable {
 
   package var isEmpty: Bool { noted.isEmpty }
 
-  /// The events of which a cause is missing, in the order of the others: what they met cannot be told.
+  /// The events with a missing cause, in the order of the others. Their effects are unknown.
   package var unexplained: [NotedEvent] {
     let explained = Set(history.events.map(\.dot))
     return noted.values.filter { !explained.contains($0.event.dot) }.sorted {
@@ -32,29 +32,29 @@ package struct RecordLife: Sendable {
     }
   }
 
-  package func event(_ dot: Dot) -> NotedEvent? { noted[dot] }
+  package func event(_ dot: EventID) -> NotedEvent? { noted[dot] }
 
   package func state() throws(NodeError) -> RecordState {
     do throws(MergeError) { return try history.state() } catch { throw .merge(error, model, key) }
   }
 
-  /// The fields that are no part of the key, in the order of the schema; declared and stored names.
+  /// The fields outside of the key, in schema order.
   package var fields: [Field] {
     model.fields.indices.filter { !model.isKeyField($0) }.map { model.fields[$0] }
   }
 }
 
 extension NodeError {
-  /// A history that cannot be: damage that no checksum shows.
+  /// An impossible history is corruption that no checksum detects.
   static func merge(_ error: MergeError, _ model: Model, _ key: Key) -> NodeError {
     .tables(.merge(model: model.name, key, error))
   }
 }
 
 extension Node {
-  /// The revision of a record as it was when its context was this one; nil: as it is.
+  /// The revision of a record at a causal context; nil: the present one.
   ///
-  /// - Throws: `notFound`; `.missing` if damage may have taken some of its events.
+  /// - Throws: `notFound`; `.missing` if its events may be lost.
   package func revision(of key: Key, in model: Model, readAt read: Context?) throws(NodeError) -> String {
     guard let current = try state(of: key, in: model) else {
       throw .mutation(.notFound(model: model.name, key: KeyWords.text(key, of: model)))
@@ -67,9 +67,9 @@ extension Node {
     }
   }
 
-  /// The events of one record that this node held at a moment. Reads the blocks in which the record may stand.
+  /// The events of one record that this node held at a moment. Reads the blocks that may have any.
   ///
-  /// - Throws: `.missing` if damage may have taken some of them.
+  /// - Throws: `.missing` if some of them may be lost.
   package func life(
     of key: Key, in model: Model, asOf moment: Moment = .now
   ) throws(NodeError) -> RecordLife {
@@ -78,7 +78,7 @@ extension Node {
     return life
   }
 
-  /// As `life`, of what can be read: `missing` says whether that is all.
+  /// As `life`, for the readable events. `missing` lists the losses.
   package func readableLife(
     of key: Key, in model: Model, asOf moment: Moment = .now
   ) throws(NodeError) -> RecordLife {
@@ -101,8 +101,8 @@ extension Node {
     return life
   }
 
-  /// Gives the readable lives of records that the schema knows, in no particular order. Reads each block in which any of
-  /// them may stand once, so it is cheaper for many at once. Memory: their events.
+  /// Calls `body` with the readable lives of records in the schema, in no particular order. Reads
+  /// each block once for all records. Memory: their events.
   func forEachReadableLife(
     of records: [RecordKey], _ body: (RecordKey, RecordLife) throws(NodeError) -> Void
   ) throws(NodeError) {
@@ -130,12 +130,12 @@ extension Node {
   private func missing(
     _ omissions: Omissions, of life: RecordLife, in partition: Partition
   ) throws(NodeError) -> MissingEvents? {
-    var missing = try missingEvents(omissions) { $0 == partition }
+    var missing = try missingEvents(omissions, partitions: PartitionFilter(named: [partition]))
     missing?.record = "\(life.model.name) \(description.keyText(life.key, life.model))"
     return missing
   }
 
-  /// The readable life of a record of which there is at least one event.
+  /// The readable life of a record with at least one event.
   package func existingLife(of key: Key, in model: Model) throws(NodeError) -> RecordLife {
     let life = try readableLife(of: key, in: model)
     if life.isEmpty {

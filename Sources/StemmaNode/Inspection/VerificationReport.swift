@@ -2,86 +2,72 @@ import StemmaEvents
 import StemmaLog
 
 extension Node {
-  /// What `verify` found: what is damaged, what that took, what can still be read, and how to mend it.
+  /// The result of `verify`: corruption, lost events, and the commands that repair it.
   package struct VerificationReport: Sendable {
-    /// What puts things right.
+    /// The action that repairs it.
     package enum Remedy: Sendable {
-      /// Nothing has to be done: the next write does it.
+      /// None: the next write repairs it.
       case none
-      /// Nothing has to be done: the next write gives a file its name.
-      case rename
-      /// Nothing has to be done: a file that is none of the log's may be taken away.
+      /// None: an unrecognized file can be deleted.
       case remove
       case repair
       case rebuild
-      /// The log will cut its end, as after a torn write; whoever has what was in it sends it again.
+      /// The log cuts its end, as after a torn write. Peers that have the events send them again.
       case pull
-      /// The log has names of events twice.
-      case fork
-      /// Events stand before what they build on: a clone of a peer that has everything is in order.
+      /// A clone of a complete peer: the log holds duplicate event ids, or events before their
+      /// causes.
       case clone
     }
 
     package struct Damage: Sendable {
       package var file: String
       package var offset: UInt64?
-      /// As `inspect` calls it: `block 3`, `footer`.
+      /// The name in `inspect`: `block 3`, `footer`.
       package var part: String?
       package var what: String
       package var remedy: Remedy
     }
 
-    /// That can be read.
+    /// Readable events.
     package var events: UInt64 = 0
-    /// Events that a writer has appended and that are not known durable: it is at work, or died before its sync.
-    /// The next writer keeps or cuts them.
+    /// Appended events that are not known to be durable: the writer is active, or crashed before
+    /// its fsync. The next writer keeps or cuts them.
     package var unconfirmed: UInt64 = 0
-    /// Of the log that are there, damaged ones among them.
+    /// Files of the log.
     package var files = 0
     package var damage: [Damage] = []
-    /// The events that the damage took.
+    /// The events that corruption took.
     package var losses: [RecordedDamage.Loss] = []
-    /// Events that cannot be read either, and that a repair makes out of the damaged files themselves.
-    package var rescuable: [RecordedDamage.Loss] = []
-    /// Commits of `rescuable` events whose notes nothing proves: a repair asks peers for them.
-    package var unnoted = 0
-    /// Whether more may be lost than `losses` says.
+    /// Whether more may be lost than `losses` lists.
     package var isVague = false
-    /// What was given up, the oldest first.
-    package var givenUp: [GivenUp] { mark?.givenUp ?? [] }
-    /// What is being given up: that was decided, and is unfinished.
-    package var beingGivenUp: GivenUp? { mark?.pendingGivingUp?.record }
-    /// What was decided, and is unfinished: whoever writes next finishes it. One sentence each.
+    /// Unfinished operations that the next writer completes. One sentence each.
     package var pending: [String] { mark?.unfinishedSentences ?? [] }
-    /// Of the node: whom to repair from, and names for origins.
+    /// The node's metadata: peers to repair from, and names of origins.
     package var mark: NodeMark?
 
-    /// Whether there is something that does not mend itself.
-    package var isDamaged: Bool { damage.contains { ![.none, .rename, .remove].contains($0.remedy) } }
+    /// Whether there is a finding that requires an action.
+    package var isDamaged: Bool { damage.contains { ![.none, .remove].contains($0.remedy) } }
 
-    /// Whether the node is a clone that has not fetched all that it was to hold.
+    /// Whether the node is a clone that has not fetched its whole scope.
     package var isUnfinished: Bool { mark?.unfinishedClone != nil }
 
-    package static let givingUp = "stemma repair --give-up"
+    package static let acceptingLoss = "stemma repair --accept-loss"
 
-    /// The commands that mend it, in their order. Tables are rebuilt by a repair.
+    /// The commands that repair the node, in order. A repair rebuilds the tables.
     package var commands: [String] {
       let remotes = mark?.remotes ?? []
       return mendingCommands + (isUnfinished ? ["stemma pull" + (remotes.isEmpty ? " PEER" : "")] : [])
     }
 
     private var mendingCommands: [String] {
+      let remotes = mark?.remotes.map(\.name) ?? []
       if damage.contains(where: { $0.remedy == .repair }) {
-        if mark?.givesUp(losses) == true { return [Self.givingUp] }
-        let remotes = mark?.remotes.map(\.name) ?? []
-        if losses.isEmpty, !isVague, unnoted == 0 { return ["stemma repair"] }
+        if losses.isEmpty, !isVague { return ["stemma repair"] }
         let peers = remotes.isEmpty ? ["PEER"] : remotes
-        return peers.map { "stemma repair --from \($0)" }
+        return ["stemma repair" + peers.map { " --from \($0)" }.joined()]
       }
-      if damage.contains(where: { $0.remedy == .pull }) {
-        return (mark?.remotes.map(\.name) ?? []).map { "stemma pull \($0)" }
-      }
-      if damage.contains(where: { $0.remedy == .fork }) { return ["stemma repair --fork"] }
+      if damage.contains(where: { $0.remedy == .pull }) { return remotes.map { "stemma pull \($0)" } }
+      if damage.contains(where: { $0.remedy == .clone }) { return ["stemma clone PEER DIR"] }
       return damage.contains { $0.remedy == .rebuild } ? ["stemma rebuild"] : []
     }
 
@@ -99,33 +85,20 @@ extension Node {
               ])
             })
         ),
-        ("missing", .array(losses.map(\.json))), ("rescuable", .array(rescuable.map(\.json))),
-        ("unnoted", .int(Int64(unnoted))), ("isVague", .bool(isVague)),
-        ("isUnfinished", .bool(isUnfinished)),
-        ("unconfirmed", .int(Int64(unconfirmed))), ("givenUp", .array(givenUp.map(\.json))),
-        ("pending", .array(pending.map { .string($0) })),
+        ("missing", .array(losses.map(\.json))), ("isVague", .bool(isVague)),
         ("mend", .array(commands.map { .string($0) })),
       ])
     }
   }
 }
 
-extension RecordedDamage.Loss {
-  package var json: JSON {
-    .object([
-      ("partition", .string(partition)), ("origin", .string(origin)), ("from", .int(Int64(from))),
-      ("to", .int(Int64(to))), ("file", file.map { .string($0) } ?? .null),
-    ])
-  }
-}
-
 extension Node {
-  /// What of the file is damaged there, as `inspect` calls it. nil: the file cannot tell.
+  /// The corrupt part of the file under its name in `inspect`; nil if unknown.
   static func part(of damage: StemmaLog.Damage, _ ports: Ports) -> String? {
-    // The digest is that of the file as a whole.
+    // The digest covers the whole file.
     if damage.flaw == .digest { return nil }
     var name: String?
-    // What is damaged is said already; this only says it better.
+    // The corruption is already reported; this only adds the name of the part.
     do throws(NodeError) {
       try FileInspection(path: damage.path, ports: ports).parts(InspectionRequest()) { part in
         guard name == nil, part.offset <= damage.offset, damage.offset < part.offset + part.length else {
@@ -137,7 +110,7 @@ extension Node {
     return name
   }
 
-  /// What a person should know of events that stand before what they build on.
+  /// The findings for events that precede their causes in the log.
   static func disorderDamage(
     in log: Log, _ filter: PartitionFilter? = nil
   ) throws(LogError) -> [VerificationReport.Damage] {
@@ -146,11 +119,12 @@ extension Node {
       let (event, place) = (disorder.first.event, disorder.first.position)
       let what =
         "\(counted(disorder.count, "event")) of partition \(event.partition) from @\(place) on "
-        + (disorder.count == 1 ? "stands before what it builds" : "stand before what they build")
-        + " on (\(event.dot) on \(disorder.cause)): who has none of them cannot take them from here; push what else "
-        + "there is to a peer that has them, and go on with a clone of it"
+        + (disorder.count == 1 ? "precedes an event that it builds" : "precede events that they build")
+        + " on (\(event.dot) on \(disorder.cause)): a peer that lacks them cannot fetch them from here; "
+        + "push the other events to a peer that has them, and go on with a clone of it"
       return VerificationReport.Damage(
-        file: files.first { $0.place == place.file }?.path ?? "", offset: nil, what: what, remedy: .clone)
+        file: files.first { $0.positions.contains(place) }?.path ?? "", offset: nil, what: what,
+        remedy: .clone)
     }
   }
 

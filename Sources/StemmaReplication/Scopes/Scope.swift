@@ -1,13 +1,13 @@
 import StemmaEvents
 
-/// The set of partition patterns that a node holds, or that a peer asks for.
+/// The set of partition patterns that a node holds, or that a peer requests.
 ///
-/// A partition is in scope when at least one inclusion matches it and no exclusion does; the order of the
-/// patterns means nothing. Patterns that others make redundant stay listed: whoever removes the wide one
-/// later still has the narrow one.
+/// A partition is in scope if at least one inclusion matches it and no exclusion does, in any
+/// order. Redundant patterns stay listed: after the wide one is removed, the narrow one still
+/// applies.
 ///
-/// Invariants: patterns are sorted and distinct; a text is not both included and excluded; a scope without
-/// an inclusion has no exclusion (it holds nothing).
+/// Invariants: patterns are sorted and distinct. No text is both included and excluded. A scope
+/// without an inclusion has no exclusion (it is empty).
 package struct Scope: Sendable, Hashable {
   package let list: [ScopePattern]
   private let exactInclusions: Set<Partition>
@@ -29,8 +29,8 @@ package struct Scope: Sendable, Hashable {
   package static func == (a: Scope, b: Scope) -> Bool { a.list == b.list }
   package func hash(into hasher: inout Hasher) { hasher.combine(list) }
 
-  /// Reads patterns as a person lists them, in any order, repeated or not. Where all are exclusions, they
-  /// exclude from everything. No pattern at all: nothing.
+  /// Parses patterns as a person lists them, in any order, with repetitions. Exclusions alone
+  /// exclude from everything. An empty list gives an empty scope.
   package init(patterns texts: [String]) throws(ReplicationError) {
     var patterns: Set<ScopePattern> = []
     for text in texts { patterns.insert(try ScopePattern(text)) }
@@ -38,7 +38,7 @@ package struct Scope: Sendable, Hashable {
     try self.init(patterns)
   }
 
-  /// Reads what `patterns` gave, from a file or from a peer. Throws for anything else.
+  /// Parses the output of `patterns`, from a file or from a peer. Throws for anything else.
   package init(canonical texts: [String]) throws(ReplicationError) {
     guard texts.count <= ReplicationLimits.patterns else { throw .scope(.tooManyPatterns(texts.count)) }
     let scope = try Scope(patterns: texts)
@@ -55,13 +55,16 @@ package struct Scope: Sendable, Hashable {
     self.init(sorted: includesAny ? kept.sorted() : [])
   }
 
-  /// The patterns in canonical order: inclusions, then exclusions, each by their bytes. Canonical for
-  /// storing and sending; `init(canonical:)` reads it back.
+  /// The patterns in canonical order: inclusions, then exclusions, each in byte order. For storing
+  /// and sending; `init(canonical:)` parses them.
   package var patterns: [String] { list.map(\.description) }
 
   package var isEverything: Bool {
     list.contains { !$0.isExclusion && $0.matchesEverything } && !list.contains(where: \.isExclusion)
   }
+
+  /// The partitions in scope, if each is named; nil if globs include some.
+  package var named: Set<Partition>? { inclusions.isEmpty ? exactInclusions.filter(contains) : nil }
 
   package func contains(_ partition: Partition) -> Bool {
     guard exactInclusions.contains(partition) || inclusions.contains(where: { $0.matches(partition) })
@@ -69,8 +72,8 @@ package struct Scope: Sendable, Hashable {
     return !exactExclusions.contains(partition) && !exclusions.contains { $0.matches(partition) }
   }
 
-  /// Whether everything that `other` contains is surely in this scope. May say no where a closer look at two
-  /// globs would say yes; never the reverse.
+  /// Whether this scope certainly contains all of `other`. May return false if a comparison of two
+  /// globs would show that it does; never returns true wrongly.
   package func covers(_ other: Scope) -> Bool {
     other.list.allSatisfy { pattern in
       if pattern.isExclusion { return true }
@@ -80,8 +83,8 @@ package struct Scope: Sendable, Hashable {
     }
   }
 
-  /// Adds patterns. An inclusion takes away its own exclusion (`!P` goes when `P` is added) and the reverse.
-  /// Throws `excluded` for one partition that another exclusion would still keep out.
+  /// Adds patterns. An inclusion removes its own exclusion (`!P` if `P` is added), and vice versa.
+  /// Throws `excluded` for one partition that another exclusion matches.
   package func adding(_ added: [ScopePattern]) throws(ReplicationError) -> Scope {
     var set = Set(list)
     for pattern in added {
@@ -98,8 +101,8 @@ package struct Scope: Sendable, Hashable {
     return scope
   }
 
-  /// Removes listed patterns. A partition that another pattern covers stays in scope. Exclusions go with the
-  /// last inclusion: they have nothing left to exclude from.
+  /// Removes listed patterns. A partition that another pattern covers stays in scope. The last
+  /// inclusion takes all exclusions with it.
   package func removing(_ removed: [ScopePattern]) throws(ReplicationError) -> Scope {
     var set = Set(list)
     for pattern in removed {
@@ -113,10 +116,9 @@ extension Scope: CustomStringConvertible {
   package var description: String { list.isEmpty ? "nothing" : patterns.joined(separator: " ") }
 }
 
-/// What lies in several scopes at once: a node's own, a peer's, and the patterns of one run.
+/// The intersection of several scopes: a node's own, a peer's, and the patterns of one run.
 package struct NarrowedScope: Hashable, Sendable {
-  /// A partition must be in each. Never empty; no scope twice, and none that contains everything unless it
-  /// is the only one.
+  /// A partition must be in each. Not empty, without duplicates; contains `everything` only alone.
   package let scopes: [Scope]
 
   package init(_ scopes: [Scope]) {

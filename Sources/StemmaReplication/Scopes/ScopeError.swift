@@ -1,19 +1,19 @@
-/// What can be wrong with the patterns of a scope. None of these changes anything.
+/// A defect in the patterns of a scope. Nothing was changed.
 package enum ScopeError: Hashable, Sendable {
   case emptyPattern
   case patternTooLong(_ bytes: Int)
   case tooManyPatterns(_ count: Int)
   /// A `[` without its `]`.
   case openSet(pattern: String)
-  /// A character that names escape stands bare.
+  /// An unescaped character that partition names escape.
   case mustBeEscaped(pattern: String, character: String, write: String)
-  /// A part that no partition's name can contain.
+  /// A part that never occurs in a partition's name.
   case neverMatches(pattern: String, part: String)
-  /// Only exclusions where something to exclude from is needed, or the list is not in canonical order.
+  /// Only exclusions where an inclusion is required, or a list that is not in canonical order.
   case notCanonical(_ patterns: [String])
-  /// To be removed, but the scope does not list it.
+  /// The scope does not list the pattern to remove.
   case notListed(ScopePattern)
-  /// To be added, but an exclusion keeps it out.
+  /// An exclusion matches the partition to add.
   case excluded(ScopePattern, by: ScopePattern)
 }
 

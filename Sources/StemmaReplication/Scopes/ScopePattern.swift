@@ -2,18 +2,18 @@ import StemmaEvents
 
 /// One pattern of a scope.
 ///
-/// The text, without the `!` of an exclusion, is matched against the bytes of a partition's whole name:
+/// The text, without the `!` of an exclusion, is matched against the whole name of a partition:
 ///
 ///     *        any run of characters, the empty one too; alone: every partition
 ///     ?        any one character
-///     [a-z_]   one character of a set or range; `[!a-z]` one outside of it; `]` directly after `[` or `[!`
-///              is a character like any other
+///     [a-z_]   one character of a set or range; `[!a-z]` one outside of it; `]` directly after `[`
+///              or `[!` is a character like any other
 ///     other    itself, in the escaped form of partition names: a comma inside of a value is `%2C`
 ///
-/// A character is a Unicode scalar. Nothing is folded: `É` is not `é`, nor its decomposed form.
+/// A character is a Unicode scalar, without normalization: `É` differs from its decomposed form.
 package struct ScopePattern: Hashable, Sendable, Comparable, CustomStringConvertible {
   package let isExclusion: Bool
-  /// The text without `!`, in canonical form (escapes in upper case).
+  /// The text without `!`, in canonical form (uppercase escapes).
   package let bytes: [UInt8]
   let tokens: [Token]
 
@@ -37,14 +37,14 @@ package struct ScopePattern: Hashable, Sendable, Comparable, CustomStringConvert
     self.init(isExclusion: false, bytes: partition.bytes, tokens: partition.bytes.map(Token.byte))
   }
 
-  /// Reads a pattern as a person writes it, or as `description` prints it.
+  /// Parses a pattern as a person writes it, or as `description` prints it.
   package init(_ text: String) throws(ReplicationError) {
     var reader = PatternParser(text)
     let (isExclusion, bytes, tokens) = try reader.pattern()
     self.init(isExclusion: isExclusion, bytes: bytes, tokens: tokens)
   }
 
-  /// The one partition that an exact pattern names; nil for a glob.
+  /// The partition that an exact pattern names; nil for a glob.
   package var partition: Partition? {
     for token in tokens { guard case .byte = token else { return nil } }
     return Partition(description: bytes)
@@ -52,7 +52,7 @@ package struct ScopePattern: Hashable, Sendable, Comparable, CustomStringConvert
 
   package var matchesEverything: Bool { tokens.allSatisfy { $0 == .anyRun } }
 
-  /// The same text on the other side: included for excluded.
+  /// The same text with the opposite sign: included for excluded.
   package var opposite: ScopePattern {
     ScopePattern(isExclusion: !isExclusion, bytes: bytes, tokens: tokens)
   }
@@ -65,8 +65,8 @@ package struct ScopePattern: Hashable, Sendable, Comparable, CustomStringConvert
     return a.bytes.lexicographicallyPrecedes(b.bytes)
   }
 
-  /// Whether the text matches, be it an inclusion or an exclusion. Linear in the name for patterns with one
-  /// `*`; with more, at worst the product of both lengths (only the last `*` is ever tried again).
+  /// Whether the text matches, for inclusions and exclusions alike. Linear in the name for patterns
+  /// with one `*`. With more, at worst the product of both lengths (only the last `*` is retried).
   package func matches(_ partition: Partition) -> Bool {
     let name = partition.bytes
     var at = 0
@@ -91,7 +91,7 @@ package struct ScopePattern: Hashable, Sendable, Comparable, CustomStringConvert
     }
   }
 
-  /// How many bytes of `name` from `at` one token takes; nil if it does not match there.
+  /// How many bytes of `name` from `at` one token matches; nil if it does not match there.
   private static func length(of token: Token, in name: [UInt8], at: Int) -> Int? {
     guard at < name.count else { return nil }
     switch token {
@@ -104,7 +104,7 @@ package struct ScopePattern: Hashable, Sendable, Comparable, CustomStringConvert
     }
   }
 
-  /// The character that begins at `at`; nil inside of one. Partition names are valid UTF-8.
+  /// The character that begins at `at`; nil within a character. Partition names are valid UTF-8.
   private static func scalar(in name: [UInt8], at: Int) -> (UInt32, length: Int)? {
     let lead = name[at]
     let length = lead < 0x80 ? 1 : lead < 0xC0 ? 0 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4
@@ -117,11 +117,11 @@ package struct ScopePattern: Hashable, Sendable, Comparable, CustomStringConvert
 }
 
 extension Partition {
-  /// A name whose bytes are valid UTF-8 already.
+  /// Adopts a name whose bytes are valid UTF-8 already.
   fileprivate init(description bytes: [UInt8]) { self.init(String(decoding: bytes, as: UTF8.self)) }
 }
 
-/// Reads the text of one pattern.
+/// Parses the text of one pattern.
 private struct PatternParser {
   private let text: String
   private let scalars: [Unicode.Scalar]
@@ -170,7 +170,7 @@ private struct PatternParser {
     return encoded
   }
 
-  /// `%XX` of one of the characters that partition names escape; anything else would never match.
+  /// Parses `%XX` of a character that partition names escape; any other would never match.
   private mutating func escape() throws(ReplicationError) -> [UInt8] {
     let digits = String(String.UnicodeScalarView(scalars[index..<min(index + 2, scalars.count)]))
     guard digits.utf8.count == 2, digits.utf8.allSatisfy({ Unicode.Scalar($0).properties.isASCIIHexDigit }),
@@ -224,6 +224,6 @@ private struct PatternParser {
 }
 
 extension Partition {
-  /// What partition names escape inside of values: `% = , * ? [ !`.
+  /// The characters that partition names escape in values: `% = , * ? [ !`.
   static let escapedCharacters: Set<UInt8> = Set("%=,*?[!".utf8)
 }

@@ -3,7 +3,7 @@ import StemmaEvents
 import StemmaLog
 import StemmaSchema
 
-/// What each side of a session says first.
+/// The first message of each side of a session.
 package struct Greeting: Hashable, Sendable {
   /// The newest version of the session protocol.
   package static let currentVersion: UInt64 = 1
@@ -11,7 +11,7 @@ package struct Greeting: Hashable, Sendable {
   package var version: UInt64
   package var logID: LogID
   package var nodeName: String
-  /// The origins that this node knows by name, its own among them. Sorted by origin.
+  /// The named origins that this node knows, its own included. Sorted by origin.
   package var origins: [NamedOrigin]
   /// The schema in canonical SDL.
   package var schema: String
@@ -32,15 +32,14 @@ package struct Greeting: Hashable, Sendable {
   /// The node's own origins, present and past.
   package var ownOrigins: [Origin] { origins.filter(\.isOwn).map(\.origin) }
 
-  /// SHA-256 of the schema's text.
   package var schemaDigest: [UInt8] { Array(SHA256.hash(data: Array(schema.utf8))) }
 }
 
-/// An origin and the name of the node that writes, or wrote, under it.
+/// An origin and the name of the node that writes or wrote under it.
 package struct NamedOrigin: Hashable, Sendable {
   package var origin: Origin
   package var nodeName: String
-  /// Whether the node that sends the greeting is that node.
+  /// Whether the origin belongs to the sender of the greeting.
   package var isOwn: Bool
 
   package init(_ origin: Origin, nodeName: String, isOwn: Bool) {
@@ -50,52 +49,52 @@ package struct NamedOrigin: Hashable, Sendable {
   }
 }
 
-/// The bytes of a greeting:
+/// The encoding of a greeting:
 ///
-///     version of the protocol; a reader that does not know it reads no further
+///     version of the protocol; a reader that does not support it reads no further
 ///     log id         8 bytes
 ///     node name      text
-///     number of origins; each: origin (8 bytes), flags (1 byte: 1 = own), node name; by origin, each once
+///     number of origins; each, by origin, once: origin (8 bytes), flags (1 byte: 1 = own), name
 ///     schema digest  32 bytes, SHA-256 of the next
 ///     schema         text
 ///     scope          number of patterns, texts, in canonical order
 extension Greeting {
-  func encode(into writer: inout WireWriter) {
-    writer.append(version)
-    writer.append(fixed: logID.rawValue)
-    writer.append(nodeName)
-    writer.append(origins.count)
+  func encode(into writer: inout [UInt8]) {
+    writer.appendVarint(version)
+    writer.appendFixed(logID.rawValue)
+    writer.appendCounted(nodeName)
+    writer.appendVarint(origins.count)
     for named in origins {
       writer.append(named.origin)
-      writer.append(byte: named.isOwn ? 1 : 0)
-      writer.append(named.nodeName)
+      writer.append(named.isOwn ? 1 : 0)
+      writer.appendCounted(named.nodeName)
     }
-    writer.append(raw: schemaDigest[...])
-    writer.append(schema)
+    writer += schemaDigest
+    writer.appendCounted(schema)
     scope.encode(into: &writer)
   }
 
   init(from reader: inout WireReader) throws(ReplicationError) {
-    version = try reader.number()
+    version = try reader.varint("greeting")
     guard version == Self.currentVersion else {
       throw version == 0
-        ? reader.malformed("version 0")
+        ? .malformed("greeting", "version 0")
         : .newerFormat("greeting", found: version, supported: Self.currentVersion)
     }
-    logID = LogID(try reader.fixed())
+    logID = LogID(try reader.fixed("greeting"))
     nodeName = try reader.nodeName()
-    let count = try reader.count("origins", limit: ReplicationLimits.namedOrigins, itemSize: 10)
+    let count = try reader.count("origins", limit: ReplicationLimits.namedOrigins, each: 10)
     origins = []
     for _ in 0..<count {
       let origin = try reader.origin()
       if let last = origins.last, last.origin >= origin {
-        throw reader.malformed("origin \(origin) is out of order")
+        throw .malformed("greeting", "origin \(origin) is out of order")
       }
-      let flags = try reader.byte()
-      guard flags <= 1 else { throw reader.malformed("flags \(flags)") }
+      let flags = try reader.byte("greeting")
+      guard flags <= 1 else { throw .malformed("greeting", "flags \(flags)") }
       origins.append(NamedOrigin(origin, nodeName: try reader.nodeName(), isOwn: flags == 1))
     }
-    let digest = Array(try reader.slice(32))
+    let digest = Array(try reader.bytes(32, "greeting"))
     schema = try reader.text("schema", limit: ReplicationLimits.schema)
     scope = try Scope(from: &reader)
     guard digest == schemaDigest else { throw .damaged("greeting", "the schema's digest does not hold") }
@@ -103,44 +102,44 @@ extension Greeting {
 }
 
 extension Scope {
-  func encode(into writer: inout WireWriter) {
-    writer.append(patterns.count)
-    for text in patterns { writer.append(text) }
+  func encode(into writer: inout [UInt8]) {
+    writer.appendVarint(patterns.count)
+    for text in patterns { writer.appendCounted(text) }
   }
 
   init(from reader: inout WireReader) throws(ReplicationError) {
-    let count = try reader.count("patterns", limit: ReplicationLimits.patterns, itemSize: 2)
+    let count = try reader.count("patterns", limit: ReplicationLimits.patterns, each: 2)
     var texts: [String] = []
     for _ in 0..<count {
       texts.append(try reader.text("pattern", limit: ReplicationLimits.pattern))
     }
-    do { try self.init(canonical: texts) } catch { throw reader.malformed(error.description) }
+    do { try self.init(canonical: texts) } catch { throw .malformed("greeting", error.description) }
   }
 }
 
 extension NarrowedScope {
-  func encode(into writer: inout WireWriter) {
-    writer.append(scopes.count)
+  func encode(into writer: inout [UInt8]) {
+    writer.appendVarint(scopes.count)
     for scope in scopes { scope.encode(into: &writer) }
   }
 
   init(from reader: inout WireReader) throws(ReplicationError) {
-    let count = try reader.count("scopes", limit: ReplicationLimits.narrowings, itemSize: 1)
-    guard count > 0 else { throw reader.malformed("no scope") }
+    let count = try reader.count("scopes", limit: ReplicationLimits.narrowings, each: 1)
+    guard count > 0 else { throw .malformed("greeting", "no scope") }
     var scopes: [Scope] = []
     for _ in 0..<count { scopes.append(try Scope(from: &reader)) }
     self.init(scopes)
-    guard self.scopes == scopes else { throw reader.malformed("scopes that narrow nothing") }
+    guard self.scopes == scopes else { throw .malformed("greeting", "scopes that narrow nothing") }
   }
 }
 
 extension WireReader {
-  /// A name that is shown to people and never becomes a path. Control characters are refused: they would
-  /// reach a terminal.
+  /// A name for display that never becomes a path. Control characters are rejected, because they
+  /// would reach a terminal.
   fileprivate mutating func nodeName() throws(ReplicationError) -> String {
     let name = try text("node name", limit: ReplicationLimits.nodeName)
     guard !name.isEmpty, name.unicodeScalars.allSatisfy({ $0.properties.generalCategory != .control }) else {
-      throw malformed("a node name that is empty or has control characters")
+      throw .malformed("greeting", "a node name that is empty or has control characters")
     }
     return name
   }

@@ -1,8 +1,8 @@
 import StemmaEvents
 
 extension Session {
-  /// Traps if what the session believes contradicts itself, or breaks one of the invariants that `Session` names.
-  /// For tests: compares all that is known at every call.
+  /// Traps if the session's state is inconsistent or breaks one of the invariants of `Session`. For
+  /// tests: compares all version vectors at every call.
   package func checkInvariants() {
     if case .over = state { return }
     if case .waitingForGreeting = state {
@@ -21,7 +21,7 @@ extension Session {
     case .receiving(let receiving):
       receiving.checkInvariants()
       precondition(receiving.next == nil, "a piece waits only for the one before")
-      // All that was read is durable: so nothing else can be acknowledged, and no piece comes too early.
+      // All events that were read are durable: no others are acknowledged, and no batch is early.
       precondition(receiving.knowledge.covers(receiving.reader.knowledge), "a piece waits for the one before")
     case .adopting(let receiving):
       receiving.checkInvariants()

@@ -17,14 +17,14 @@ extension Session {
 
   mutating func take(_ chunk: Chunk, _ old: Receiving) throws(ReplicationError) -> Outcome {
     var receiving = old
-    // So that the parts are held once, and grow in place.
+    // Releases the other reference, so that the parts grow in place.
     state = .over
     if let piece = try receiving.assemble(chunk) { return try read(piece, receiving) }
     state = .receiving(receiving)
     return .wait
   }
 
-  /// The caller has the piece before in its hands.
+  /// Receives a chunk while the caller adopts the previous batch.
   mutating func takeAhead(_ chunk: Chunk, _ old: Receiving) throws(ReplicationError) -> Outcome {
     var receiving = old
     state = .over
@@ -49,9 +49,9 @@ extension Session {
     return .adopt(piece)
   }
 
-  /// The piece of the last outcome is durable. `knowledge`: all that the node holds now. The next one is handed out
-  /// if it is here.
-  package mutating func adopted(knowledge: Knowledge) -> Outcome {
+  /// Records that the batch of the last outcome is durable. `knowledge`: all that the node holds.
+  /// Returns the next batch if it has arrived.
+  package mutating func adopted(knowledge: VersionVector) -> Outcome {
     guard case .adopting(var receiving) = state else { preconditionFailure("adopted comes after adopt") }
     state = .over
     self.knowledge = knowledge
@@ -64,13 +64,13 @@ extension Session {
     do throws(ReplicationError) { return try read(next, receiving) } catch { return fail(error) }
   }
 
-  /// Whether a whole piece waits until the one before it is adopted. Nothing else may come before that.
+  /// Whether a complete batch waits for the adoption of the previous one. No other may arrive then.
   package var isPieceWaiting: Bool {
     guard case .adopting(let receiving) = state else { return false }
     return receiving.next != nil
   }
 
-  /// Whether the caller has a piece in its hands that it is to adopt.
+  /// Whether the caller has a batch to adopt.
   package var isAdopting: Bool {
     guard case .adopting = state else { return false }
     return true

@@ -17,7 +17,7 @@ extension Session {
     return .ship(order)
   }
 
-  /// A piece of the shipment that `ship` asked for, as messages to send.
+  /// A batch of the requested shipment, as messages to send.
   package mutating func piece(_ bytes: [UInt8]) -> [SessionMessage] {
     guard case .shipping(var shipping) = state else { preconditionFailure("piece comes after ship") }
     var messages: [SessionMessage] = []
@@ -33,7 +33,7 @@ extension Session {
     return messages
   }
 
-  /// All pieces are sent: the message that says so. `partitions`: those of which something was shipped.
+  /// Ends the shipment and returns the final message. `partitions`: those of the shipped events.
   package mutating func shipped(_ end: TransferEnd, partitions: [Partition]) -> SessionMessage {
     guard case .shipping(var shipping) = state else { preconditionFailure("shipped comes after ship") }
     precondition(end.pieces == shipping.pieces, "the end must count the pieces that were sent")
@@ -46,7 +46,7 @@ extension Session {
   }
 
   mutating func acknowledged(
-    _ theirs: Knowledge, _ shipping: Shipping
+    _ theirs: VersionVector, _ shipping: Shipping
   ) throws(ReplicationError) -> Outcome {
     if let foreign = theirs.sortedPartitions.first(where: { !shipping.request.scope.contains($0) }) {
       throw .foreignPartition(foreign)

@@ -2,37 +2,35 @@ import StemmaEvents
 import StemmaLog
 import StemmaSchema
 
-/// One side of a session, as a state machine: messages and facts go in, what to do comes out. No I/O, no
-/// clock; the caller moves the bytes, runs the shipment writer and adopts pieces.
+/// One side of a session, as a state machine: messages and facts go in, instructions come out. It
+/// has no I/O and no clock. The caller transports the bytes, runs the shipment writer and adopts
+/// batches.
 ///
-/// The side that opens calls `greeting`, sends it, and feeds what comes back to `receive`. The first outcome
-/// is `greeted`; then it calls `begin` with a task. The other side feeds what it receives and does what comes
-/// out. After `failed` or `finished` the session must not be used any more.
+/// The opening side sends `greeting` and passes the replies to `receive`. The first outcome is
+/// `greeted`; then it calls `begin` with a task. The other side passes what it receives and follows
+/// the outcomes. After `failed` or `finished` the session must not be used.
 ///
-/// Invariants:
-/// 1. Nothing is sent before both greetings agreed, except a greeting or a refusal.
-/// 2. Each side is at most one of receiver and sender at any time.
-/// 3. A piece is handed out only after `ShipmentReader` has accepted it, and the next one only after the
-///    caller said that this one is adopted.
-/// 4. An acknowledgement states only what the caller said is durable.
-///
-/// `checkInvariants` checks what of this the state shows.
+/// Invariants, which `checkInvariants` checks as far as the state shows them:
+/// 1. Before both greetings are accepted, only a greeting or a refusal is sent.
+/// 2. At any time, each side is either receiver or sender or neither.
+/// 3. A batch is returned only after `ShipmentReader` has accepted it, and the next one only after
+///   the caller has adopted it.
+/// 4. An acknowledgement contains only events that the caller reported as durable.
 package struct Session: Sendable {
-  /// What the node knows about itself.
+  /// This node's configuration for the session.
   package struct Node: Sendable {
     package var greeting: Greeting
     package var schema: Schema
-    /// Partitions that the peer may read, and write. Everything for a peer that is trusted with the whole
-    /// node.
+    /// The partitions that the peer may read, and write. Everything for a fully trusted peer.
     package var readable: Scope
     package var writable: Scope
-    /// Whether the peer is believed in what the indexes of its sealed files say, whose digests hold: its log belongs to
-    /// the user who asks.
+    /// Whether the indexes of the peer's segments are trusted if their digests match: its log
+    /// belongs to the local user.
     package var trustsIndexes: Bool
-    /// Whether the peer may be a copy of this node's directory that has written nothing since: true of a pull, which gives the
-    /// events of one to the other and numbers none.
+    /// Whether the peer may be a copy of this node's directory without events of its own. True for
+    /// a pull, which transfers events and numbers none.
     package var takesCopies: Bool
-    /// Whether both sides are in one process: then pieces have no digests and are handed over whole, each in one chunk.
+    /// Whether both sides are in one process: then batches have no digest, and each is one chunk.
     package var sharesMemory: Bool
 
     package init(
@@ -51,36 +49,36 @@ package struct Session: Sendable {
 
   package enum Task: Hashable, Sendable { case pull, push, sync }
 
-  /// What the caller must do next.
+  /// The caller's next step.
   package enum Outcome: Sendable {
     /// Wait for the next message.
     case wait
     case send([SessionMessage])
-    /// The side that opened: the peer's greeting is here and fits; call `begin`. The node may be changed
-    /// before, as `clone` does, which takes the peer's schema and scope.
+    /// Opening side: the peer's greeting arrived and is compatible; call `begin`. The node may
+    /// change before, as in `clone`, which adopts the peer's schema and scope.
     case greeted(Greeting)
-    /// Adopt the piece durably, apply it, then call `adopted`. Chunks of the next piece may be received before that,
-    /// which other threads then take apart.
+    /// Adopt the batch durably, apply it, then call `adopted`. Chunks of the next batch may be
+    /// received before that; other threads decode it.
     case adopt(VerifiedPiece)
-    /// Make a shipment: call `piece` for each piece, then `shipped`.
+    /// Create a shipment: call `piece` for each batch, then `shipped`.
     case ship(ShipmentOrder)
-    /// The side that did not open: one transfer is over. Send the messages, then go on receiving.
+    /// Answering side: one transfer is complete. Send the messages, then continue receiving.
     case transferred(SessionSummary, send: [SessionMessage])
-    /// The side that opened: all is done. Send the messages, then close.
+    /// Opening side: everything is complete. Send the messages, then close.
     case finished(SessionSummary, send: [SessionMessage])
-    /// Send the refusal, if there is one, and close. What was adopted before stays.
+    /// Send the refusal, if there is one, and close. Batches that were adopted before stay.
     case failed(ReplicationError, send: SessionMessage?)
   }
 
   enum State: Sendable {
-    /// The side that opened: its greeting is out. The other side: nothing has come yet.
+    /// Opening side: its greeting is sent. Answering side: no message has arrived.
     case waitingForGreeting
     case waitingToBegin
-    /// The side that did not open, between transfers.
+    /// Answering side, between transfers.
     case idle
     case waitingForRequest(NarrowedScope)
     case receiving(Receiving)
-    /// The caller has a piece in its hands.
+    /// The caller adopts a batch.
     case adopting(Receiving)
     case shipping(Shipping)
     case waitingForAcknowledgement(Shipping)
@@ -90,20 +88,20 @@ package struct Session: Sendable {
   struct Receiving: Sendable {
     var request: TransferRequest
     var reader: ShipmentReader
-    /// The chunks of the piece that is coming, short ones joined. One array of all would grow to twice what it holds,
-    /// and stay so for as long as the piece is needed.
+    /// The chunks of the incoming batch, short ones joined. A single array would grow to twice its
+    /// content, and keep that size while the batch is in use.
     var parts: [ArraySlice<UInt8>] = []
-    /// Bytes of the parts.
+    /// The size of the parts in bytes.
     var partBytes = 0
-    /// Has come whole while the caller has the piece before it in its hands.
+    /// A complete batch that waits while the caller adopts the previous one.
     var next: ArrivedPiece?
     var summary: TransferSummary
-    /// What the caller holds durably, of the scope.
-    var knowledge: Knowledge
-    /// How many were read.
+    /// The durable events of the caller in scope.
+    var knowledge: VersionVector
+    /// How many batches were read.
     var pieces: UInt64 = 0
 
-    /// Adds a chunk; gives the piece that ends with it.
+    /// Adds a chunk; returns the batch that ends with it.
     mutating func assemble(_ chunk: Chunk) throws(ReplicationError) -> ArrivedPiece? {
       guard chunk.piece == pieces else {
         throw .unexpectedMessage("chunk of piece \(chunk.piece)", expected: "piece \(pieces)")
@@ -134,19 +132,19 @@ package struct Session: Sendable {
   let opened: Bool
   var state: State
   package private(set) var peer: Greeting?
-  /// Tasks of the side that opened, in order: what is left.
+  /// The remaining tasks of the opening side, in order.
   private(set) var remaining: [Task] = []
   private(set) var run = NarrowedScope(.everything)
-  var knowledge = Knowledge()
+  var knowledge = VersionVector()
   var summary = SessionSummary()
 
-  /// The side that opens the session.
+  /// The opening side.
   package static func opening(_ node: Node) -> (session: Session, greeting: SessionMessage) {
     (Session(node: node, opened: true), .greeting(node.greeting))
   }
 
-  /// The side that is called. `knowledge`: all that the node holds.
-  package static func answering(_ node: Node, knowledge: Knowledge) -> Session {
+  /// The answering side. `knowledge`: all that the node holds.
+  package static func answering(_ node: Node, knowledge: VersionVector) -> Session {
     var session = Session(node: node, opened: false)
     session.knowledge = knowledge
     return session
@@ -158,10 +156,10 @@ package struct Session: Sendable {
     state = .waitingForGreeting
   }
 
-  /// After `greeted`: what to do. `scope` is the node's own scope and `patterns` narrow this run;
-  /// `knowledge` is all that the node holds.
+  /// After `greeted`: starts the task. `scope` is the node's own scope, and `patterns` narrow this
+  /// run. `knowledge` is all that the node holds.
   package mutating func begin(
-    _ task: Task, node: Node, scope: Scope, narrowedTo patterns: Scope = .everything, knowledge: Knowledge
+    _ task: Task, node: Node, scope: Scope, narrowedTo patterns: Scope = .everything, knowledge: VersionVector
   ) -> Outcome {
     guard case .waitingToBegin = state else { preconditionFailure("begin comes once, after greeted") }
     self.node = node
@@ -171,7 +169,7 @@ package struct Session: Sendable {
     return .send(next())
   }
 
-  /// A message of the peer, decoded.
+  /// Processes a decoded message of the peer.
   package mutating func receive(_ message: SessionMessage) -> Outcome {
     do throws(ReplicationError) {
       if case .refusal(let error) = message {
@@ -200,13 +198,13 @@ package struct Session: Sendable {
     }
   }
 
-  /// Trouble on this side, or bytes that are no message: tells the peer and ends the session.
+  /// Reports an error of this side, or an undecodable message, to the peer and ends the session.
   package mutating func fail(_ error: ReplicationError) -> Outcome {
     state = .over
     return .failed(error, send: .refusal(error))
   }
 
-  /// The transport is at its end. Nil where that is in order.
+  /// The connection has closed. Nil if that is expected.
   package mutating func closed() -> ReplicationError? {
     defer { state = .over }
     switch state {
@@ -221,7 +219,7 @@ package struct Session: Sendable {
 
 extension Session {
   private mutating func greeted(by greeting: Greeting) throws(ReplicationError) -> Outcome {
-    // A copy of a directory has the same log, but once it was opened for writing an origin of its own.
+    // A copied directory has the same log id, but its own origin once it was opened for writing.
     guard
       node.takesCopies || greeting.logID != node.greeting.logID
         || greeting.ownOrigins != node.greeting.ownOrigins
@@ -244,7 +242,7 @@ extension Session {
     (node.greeting.nodeName, peer?.nodeName ?? "the peer")
   }
 
-  /// Begins the next task of the side that opened.
+  /// Begins the next task of the opening side.
   private mutating func next() -> [SessionMessage] {
     guard !remaining.isEmpty else { return [] }
     switch remaining.removeFirst() {
@@ -255,13 +253,14 @@ extension Session {
     }
   }
 
-  /// What this node takes of what is offered.
+  /// The part of an offer that this node accepts.
   private func accepted(_ offered: NarrowedScope) throws(ReplicationError) -> NarrowedScope {
     try require(node.writable, for: offered)
     return offered.narrowed(to: node.greeting.scope).narrowed(to: node.writable)
   }
 
-  /// Refuses partitions that are asked for by name and not permitted; what globs leave out is left out.
+  /// Rejects forbidden partitions that are requested by name, and omits those that only globs
+  /// match.
   func require(_ permitted: Scope, for scope: NarrowedScope) throws(ReplicationError) {
     let named = scope.scopes.flatMap(\.list).filter { !$0.isExclusion }.compactMap(\.partition)
     let denied = Set(named).filter { scope.contains($0) && !permitted.contains($0) }.sorted()
@@ -279,8 +278,8 @@ extension Session {
     return .finished(summary, send: sending)
   }
 
-  /// Notes what the peer turned out to hold; throws if it holds other events than we do.
-  mutating func learn(_ theirs: Knowledge) throws(ReplicationError) {
+  /// Records events that the peer holds; throws if they differ from this node's.
+  mutating func learn(_ theirs: VersionVector) throws(ReplicationError) {
     if let fork = knowledge.restricted(to: { theirs.partitions[$0] != nil }).fork(
       against: theirs, names: names)
     {
@@ -296,7 +295,7 @@ extension Session {
 }
 
 extension Session.State {
-  /// What may come from the peer, in words.
+  /// The messages that the peer may send, in words.
   var expected: String {
     switch self {
     case .waitingForGreeting: "greeting"

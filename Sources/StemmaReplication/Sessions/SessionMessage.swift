@@ -1,44 +1,44 @@
 import StemmaEvents
 
-/// What two nodes say to each other. A session is a greeting from each side, then transfers.
+/// The messages between two nodes. A session is a greeting from each side, then transfers.
 ///
 ///     pull   → request                 push   → offer
 ///            ← chunk …, end                   ← request
 ///            → acknowledgement                → chunk …, end
 ///                                             ← acknowledgement
 ///
-/// `→` is sent by the side that opened the session. Either side may send a refusal instead of its next
-/// message; the session is over then.
+/// The opening side sends `→`. Either side may send a refusal instead of its next message, which
+/// ends the session.
 package enum SessionMessage: Hashable, Sendable {
   case greeting(Greeting)
-  /// "I have something for you in this scope": asks the other side for a request.
+  /// Events in this scope are available: asks the other side for a request.
   case offer(NarrowedScope)
-  /// "Send me what I lack in this scope", with what the asker holds of it.
+  /// Requests the missing events of a scope, with the version vector of the requesting node.
   case request(TransferRequest)
   case chunk(Chunk)
   case end(TransferEnd)
-  /// What the receiver durably holds now, in the scope of its request.
-  case acknowledgement(Knowledge)
+  /// The durable events of the receiver, in the scope of its request.
+  case acknowledgement(VersionVector)
   case refusal(ReplicationError)
 }
 
 package struct TransferRequest: Hashable, Sendable {
   package var scope: NarrowedScope
-  /// What the asker holds in `scope`.
-  package var knowledge: Knowledge
+  /// The version vector of the requesting node in `scope`.
+  package var knowledge: VersionVector
 
-  package init(scope: NarrowedScope, knowledge: Knowledge) {
+  package init(scope: NarrowedScope, knowledge: VersionVector) {
     self.scope = scope
     self.knowledge = knowledge
   }
 }
 
-/// A part of one piece of a shipment, in order.
+/// A part of one batch of a shipment, in order.
 package struct Chunk: Hashable, Sendable {
-  /// The number of the piece in this transfer, from 0.
+  /// The number of the batch in this transfer, from 0.
   package var piece: UInt64
   package var isLast: Bool
-  /// Shares the memory of the piece, or of the message that it came in.
+  /// Shares the memory of the batch, or of the received message.
   package var bytes: ArraySlice<UInt8>
 
   package init(piece: UInt64, isLast: Bool, bytes: ArraySlice<UInt8>) {
@@ -48,16 +48,16 @@ package struct Chunk: Hashable, Sendable {
   }
 }
 
-/// What the sender says after its last piece.
+/// The sender's message after its last batch.
 package struct TransferEnd: Hashable, Sendable {
   package var pieces: UInt64
   package var events: UInt64
-  /// Bytes that the sender read from the files of its log for this transfer.
+  /// Bytes that the sender read from its log files for this transfer.
   package var bytesRead: UInt64
-  /// What the sender holds in the scope of the request; the receiver must hold at least that now.
-  package var knowledge: Knowledge
+  /// The sender's version vector in the scope of the request; the receiver must now cover it.
+  package var knowledge: VersionVector
 
-  package init(pieces: UInt64, events: UInt64, bytesRead: UInt64, knowledge: Knowledge) {
+  package init(pieces: UInt64, events: UInt64, bytesRead: UInt64, knowledge: VersionVector) {
     self.pieces = pieces
     self.events = events
     self.bytesRead = bytesRead
@@ -79,23 +79,23 @@ extension SessionMessage {
   }
 }
 
-/// The bytes of a message: its type, its fields, and the CRC32C of both in 4 bytes, big-endian. A bit that
-/// changes on the way would else make knowledge look like a fork, or an acknowledgement say too much. How
-/// messages are told apart in a stream is the transport's matter.
+/// The encoding of a message: its type, its fields, and the CRC32C of both in 4 bytes, big-endian.
+/// Without it, a flipped bit could turn a version vector into a fork, or acknowledge too much. The
+/// transport separates the messages of a stream.
 ///
 ///     1 greeting          see Greeting.swift
 ///     2 offer             scopes
-///     3 request           scopes, knowledge
-///     4 chunk             piece, last (1 byte), bytes to the checksum
-///     5 end               pieces, events, bytes read, knowledge
-///     6 acknowledgement   knowledge
+///     3 request           scopes, version vector
+///     4 chunk             batch, last (1 byte), bytes to the checksum
+///     5 end               batches, events, bytes read, version vector
+///     6 acknowledgement   version vector
 ///     7 refusal           see ReplicationError+Codec.swift
 ///
 /// Scopes: their number, then each as the number of its patterns and their texts.
 extension SessionMessage {
   package var encoded: [UInt8] { Self.seal(content) }
 
-  /// Puts the checksum behind a type and fields.
+  /// Appends the checksum to a type and fields.
   static func seal(_ content: [UInt8]) -> [UInt8] {
     var bytes = content
     bytes.appendFixed(CRC32C.of(content))
@@ -103,75 +103,88 @@ extension SessionMessage {
   }
 
   private var content: [UInt8] {
-    var writer = WireWriter()
+    var writer: [UInt8] = []
     switch self {
     case .greeting(let greeting):
-      writer.append(byte: 1)
+      writer.append(1)
       greeting.encode(into: &writer)
     case .offer(let scope):
-      writer.append(byte: 2)
+      writer.append(2)
       scope.encode(into: &writer)
     case .request(let request):
-      writer.append(byte: 3)
+      writer.append(3)
       request.scope.encode(into: &writer)
       request.knowledge.encode(into: &writer)
     case .chunk(let chunk):
-      writer.append(byte: 4)
-      writer.append(chunk.piece)
-      writer.append(byte: chunk.isLast ? 1 : 0)
-      writer.append(raw: chunk.bytes)
+      writer.append(4)
+      writer.appendVarint(chunk.piece)
+      writer.append(chunk.isLast ? 1 : 0)
+      writer += chunk.bytes
     case .end(let end):
-      writer.append(byte: 5)
-      writer.append(end.pieces)
-      writer.append(end.events)
-      writer.append(end.bytesRead)
+      writer.append(5)
+      writer.appendVarint(end.pieces)
+      writer.appendVarint(end.events)
+      writer.appendVarint(end.bytesRead)
       end.knowledge.encode(into: &writer)
     case .acknowledgement(let knowledge):
-      writer.append(byte: 6)
+      writer.append(6)
       knowledge.encode(into: &writer)
     case .refusal(let error):
-      writer.append(byte: 7)
+      writer.append(7)
       error.encode(into: &writer)
     }
-    return writer.bytes
+    return writer
   }
 
-  /// Reads a message from anybody.
+  /// Decodes a message from an untrusted sender.
   package init(decoding bytes: [UInt8]) throws(ReplicationError) {
     guard bytes.count <= ReplicationLimits.message else {
       throw .overLimit("message", found: UInt64(bytes.count), limit: UInt64(ReplicationLimits.message))
     }
     let end = bytes.count - 4
     guard end > 0 else { throw .malformed("message", "\(bytes.count) bytes") }
-    var checksum = WireReader(bytes[end...], subject: "message")
-    guard try checksum.fixed32() == CRC32C.of(bytes[..<end]) else {
+    let checksum = try bytes.read(from: end) { (reader) throws(ReplicationError) in
+      try reader.fixed32("message")
+    }
+    guard checksum == CRC32C.of(bytes[..<end]) else {
       throw .damaged("message", "its checksum does not hold")
     }
-    var reader = WireReader(bytes[..<end], subject: "message")
-    switch try reader.byte() {
-    case 1: self = .greeting(try Greeting(from: &reader))
-    case 2: self = .offer(try NarrowedScope(from: &reader))
+    self = try bytes[..<end].read { (reader) throws(ReplicationError) in
+      let message = try Self.message(from: &reader, of: bytes)
+      try reader.finish("message")
+      return message
+    }
+  }
+
+  /// `bytes`: the message, whose memory a chunk shares.
+  private static func message(
+    from reader: inout WireReader, of bytes: [UInt8]
+  ) throws(ReplicationError) -> SessionMessage {
+    switch try reader.byte("message") {
+    case 1: return .greeting(try Greeting(from: &reader))
+    case 2: return .offer(try NarrowedScope(from: &reader))
     case 3:
       let scope = try NarrowedScope(from: &reader)
-      self = .request(TransferRequest(scope: scope, knowledge: try Knowledge(from: &reader)))
+      return .request(TransferRequest(scope: scope, knowledge: try VersionVector(from: &reader)))
     case 4:
       let piece = try reader.number("piece", limit: Limits.highestNumber)
-      let last = try reader.byte()
-      guard last <= 1, (1...ReplicationLimits.chunk).contains(reader.left) else {
-        throw reader.malformed("a chunk of \(reader.left) bytes, last = \(last)")
+      let last = try reader.byte("message")
+      guard last <= 1, (1...ReplicationLimits.chunk).contains(reader.remaining) else {
+        throw .malformed("message", "a chunk of \(reader.remaining) bytes, last = \(last)")
       }
-      self = .chunk(Chunk(piece: piece, isLast: last == 1, bytes: try reader.slice(reader.left)))
+      let start = reader.offset
+      let count = try reader.bytes(reader.remaining, "message").count
+      return .chunk(Chunk(piece: piece, isLast: last == 1, bytes: bytes[start..<start + count]))
     case 5:
       let pieces = try reader.number("pieces", limit: Limits.highestNumber)
       let events = try reader.number("events", limit: Limits.highestNumber)
       let bytesRead = try reader.number("bytes read", limit: Limits.highestNumber)
-      self = .end(
+      return .end(
         TransferEnd(
-          pieces: pieces, events: events, bytesRead: bytesRead, knowledge: try Knowledge(from: &reader)))
-    case 6: self = .acknowledgement(try Knowledge(from: &reader))
-    case 7: self = .refusal(try ReplicationError(from: &reader))
-    case let type: throw reader.malformed("message type \(type)")
+          pieces: pieces, events: events, bytesRead: bytesRead, knowledge: try VersionVector(from: &reader)))
+    case 6: return .acknowledgement(try VersionVector(from: &reader))
+    case 7: return .refusal(try ReplicationError(from: &reader))
+    case let type: throw .malformed("message", "message type \(type)")
     }
-    try reader.end()
   }
 }

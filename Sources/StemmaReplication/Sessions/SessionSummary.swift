@@ -1,26 +1,26 @@
 import StemmaEvents
 
-/// What to make a shipment of.
+/// The requested shipment.
 package struct ShipmentOrder: Sendable {
-  /// Asked for, held and permitted.
+  /// The partitions that are requested, held and permitted.
   package var scope: NarrowedScope
-  /// What the receiver holds of what it asked for.
-  package var receiver: Knowledge
+  /// The receiver's version vector in its requested scope.
+  package var receiver: VersionVector
   /// Node names, for `ShipmentPlan`.
   package var names: (own: String, peer: String)
 }
 
-/// What one transfer moved.
+/// The result of one transfer.
 package struct TransferSummary: Hashable, Sendable {
   package enum Direction: Hashable, Sendable { case received, sent }
 
   package var direction: Direction
-  /// Of which something was moved, sorted.
+  /// The partitions with transferred events, sorted.
   package var partitions: [Partition] = []
   package var events: UInt64 = 0
-  /// Bytes that the sender read from the files of its log.
+  /// Bytes that the sender read from its log files.
   package var bytesRead: UInt64 = 0
-  /// Bytes of the pieces.
+  /// The size of the batches.
   package var bytesShipped: UInt64 = 0
 
   package init(direction: Direction) { self.direction = direction }
@@ -32,16 +32,16 @@ package struct TransferSummary: Hashable, Sendable {
   }
 }
 
-/// What a session did and learned so far, on either side.
+/// The results of a session so far, on either side.
 package struct SessionSummary: Hashable, Sendable {
   package var peer: Greeting?
   /// The last transfer in each direction, seen from this side.
   package var pulled: TransferSummary?
   package var pushed: TransferSummary?
-  /// What the peer is known to hold, in the scope of the session: acknowledged events are safe there.
-  package var peerKnowledge = Knowledge()
-  /// Own origins of which the peer holds more than this node did: it was set back, and must write under a
-  /// new origin from now on.
+  /// The peer's known events in the session's scope: acknowledged events are safe there.
+  package var peerKnowledge = VersionVector()
+  /// Own origins of which the peer holds more events than this node. The node was restored from an
+  /// older state and must write under a new origin.
   package var originsToRetire: [Origin] = []
 
   package init() {}

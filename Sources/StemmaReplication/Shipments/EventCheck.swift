@@ -1,10 +1,10 @@
 import StemmaEvents
 import StemmaSchema
 
-/// Rules that every event from elsewhere must obey, whatever signed or sealed it.
+/// Rules for every event from another node, regardless of signatures and checksums.
 ///
-/// What needs the record's state, that the version is at most one above the record's, is checked where the
-/// state is: when the event is applied. Here the version is bounded by what the context allows.
+/// The upper bound of the version, one above the record's, needs the record's state and is checked
+/// when the event is applied. Here the context bounds the version.
 struct EventCheck: Sendable {
   /// By stored name.
   private let models: [String: Model]
@@ -13,9 +13,9 @@ struct EventCheck: Sendable {
     models = Dictionary(schema.models.map { ($0.storedName, $0) }, uniquingKeysWith: { first, _ in first })
   }
 
-  /// Throws `hostileEvent`, or `gap` if the context names events that are neither held nor came before.
-  /// `held`: what is held of the event's partition before it.
-  func check(_ event: Event, held: Knowledge) throws(ReplicationError) {
+  /// Throws `hostileEvent`, or `gap` if the context names events that are neither held nor received
+  /// earlier. `held`: the events before this one.
+  func check(_ event: Event, held: VersionVector) throws(ReplicationError) {
     try checkKey(event)
     let streams = held.partitions[event.partition] ?? [:]
     var depth: UInt64 = 0
@@ -27,7 +27,7 @@ struct EventCheck: Sendable {
       guard entry.sequence <= head else {
         throw .gap(event.partition, entry.origin, expected: head.next, found: entry.sequence)
       }
-      // Held sequences are at most 2^53 - 1 and entries at most 65536, so only an absurd sum overflows.
+      // Sequences are at most 2^53 - 1 and entries at most 65536, so only an absurd sum overflows.
       let (sum, overflow) = depth.addingReportingOverflow(entry.sequence.rawValue)
       depth = overflow ? .max : sum
     }
@@ -39,7 +39,7 @@ struct EventCheck: Sendable {
     }
   }
 
-  /// `depth`: the sum of the sequences in the context, which no version can exceed by more than one.
+  /// `depth`: the sum of the context's sequences, which a version exceeds by at most one.
   static func fits(_ version: Version, depth: UInt64, isContextEmpty: Bool) -> Bool {
     let number = version.rawValue
     return (1...Limits.highestNumber).contains(number) && number - 1 <= depth
@@ -53,17 +53,17 @@ struct EventCheck: Sendable {
     }
   }
 
-  /// For the records of a model in a partition; nil if the schema does not know it.
+  /// The check for a model's records in a partition; nil if the schema lacks the model.
   func model(_ name: String, in partition: Partition) -> ModelCheck? {
     models[name].map { ModelCheck($0, partition) }
   }
 
-  /// Whether the keys of records have the shape of their model, and give the partition of their events.
+  /// Checks that record keys have their model's shape and belong to their events' partition.
   struct ModelCheck {
     private let model: Model
     private let partition: Partition
     private let types: [FieldType]
-    /// The leading parts of the last key that was good: what they say of the partition holds for the next one too.
+    /// The leading parts of the last valid key, whose partition also applies to the next key.
     private var leading: [UInt8]?
 
     fileprivate init(_ model: Model, _ partition: Partition) {
@@ -72,7 +72,7 @@ struct EventCheck: Sendable {
       types = model.keyFields.map { model.fields[$0].type }
     }
 
-    /// What is wrong with a key; nil: nothing.
+    /// The defect of a key; nil if there is none.
     mutating func objection(to bytes: UnsafeRawBufferPointer) -> String? {
       var (index, count, leadingEnd) = (0, 0, 0)
       while index < bytes.count {
@@ -99,7 +99,7 @@ struct EventCheck: Sendable {
 }
 
 extension FieldType {
-  /// Whether key parts of a type are what values of this field are in keys.
+  /// Whether keys store values of this field as parts of a type.
   fileprivate func admits(_ part: Key.PartType) -> Bool {
     switch scalar {
     case .int, .awsTimestamp: part == .int

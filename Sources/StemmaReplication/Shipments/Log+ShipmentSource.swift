@@ -1,21 +1,24 @@
 import StemmaEvents
 import StemmaLog
 
-/// A log as the source of shipments: nothing above its durable end is shown.
+/// A log as the source of shipments, up to its durable end.
 package struct LogSource: ShipmentSource {
+  package let knowledge: VersionVector
   private let log: Log
   private let end: Position
   private let omissions: Omissions?
   private let journals: ReadJournals
 
-  /// The log as it is now. The caller keeps it from being refreshed, sealed or purged meanwhile; appends do
-  /// not matter. Damage is thrown, or collected in `omissions` and read around: then no partition that lost events may
-  /// be shipped, and one that did all the same is told by its hashes.
-  /// `keeping`: `Event.rawSize` of all events of a journal up to which they are kept from planning to shipping.
+  /// The current log. The caller prevents refreshing, sealing and purging, but not appending. The
+  /// `knowledge` has the durable events, by the tables. Corruption is thrown, or collected in
+  /// `omissions` and skipped. Planning then fails for a partition with lost events. The limit
+  /// `keeping` is the total `Event.rawSize` up to which a journal's events are kept for shipping.
   package init(
-    _ log: Log, around omissions: Omissions? = nil, keeping limit: Int = ReplicationLimits.keptJournal
+    _ log: Log, knowledge: VersionVector, around omissions: Omissions? = nil,
+    keeping limit: Int = ReplicationLimits.keptJournal
   ) {
     self.log = log
+    self.knowledge = knowledge
     self.omissions = omissions
     journals = ReadJournals(limit: limit)
     end = log.durableEnd
@@ -24,77 +27,90 @@ package struct LogSource: ShipmentSource {
   package var bytesRead: UInt64 { log.bytesRead }
 
   package func shipmentFiles() throws(ReplicationError) -> [SourceFile] {
-    do throws(LogError) {
-      var files: [SourceFile] = []
-      for file in try log.files() where file.place <= end.file {
-        let end = min(Position(file: file.place + 1, index: 0), end)
-        let read = try omissions.reading { () throws(LogError) in
-          file.kind == .journal ? try streams(ofJournal: file, to: end) : try streams(of: file)
+    try Self.reading { () throws(LogError) in
+      let files = try log.files().filter { $0.positions.lowerBound < end }
+      return files.map { file in
+        SourceFile(
+          start: file.positions.lowerBound, end: min(file.positions.upperBound, end), events: file.events,
+          rawBytes: file.rawBytes)
+      }
+    }
+  }
+
+  private static func reading<Result>(
+    _ body: () throws(LogError) -> Result
+  ) throws(ReplicationError) -> Result {
+    do throws(LogError) { return try body() } catch { throw ReplicationError(error) }
+  }
+
+  package func streams(
+    of file: SourceFile, in partitions: Set<Partition>
+  ) throws(ReplicationError) -> [StreamRange] {
+    try Self.reading { () throws(LogError) in
+      let read = try omissions.reading { () throws(LogError) in
+        guard let runs = try log.partitions(ofFileAt: file.start, in: partitions) else {
+          return try streams(ofJournal: file, in: partitions)
         }
-        guard let streams = read else { continue }
-        files.append(
-          SourceFile(number: file.place, end: end, rawBytes: file.rawBytes, streams: streams))
+        return runs.flatMap { run in
+          run.streams.map {
+            StreamRange(partition: run.partition, origin: $0.origin, from: $0.from, to: $0.to, hash: $0.hash)
+          }
+        }
       }
-      return files
-    } catch {
-      throw ReplicationError(error)
+      return read ?? []
     }
   }
 
-  /// By its footer; for a file that is damaged it throws.
-  private func streams(of file: LogFile) throws(LogError) -> [StreamRange] {
-    try log.content(of: file).partitions.flatMap { run in
-      run.streams.map { stream in
-        StreamRange(
-          partition: run.partition, origin: stream.origin, from: stream.from, to: stream.to, hash: stream.hash
-        )
-      }
+  package func streamHashes(_ ends: [EventName]) throws(ReplicationError) -> [EventName: StreamHash] {
+    try Self.reading { () throws(LogError) in
+      try log.streamHashes(ends, of: knowledge, around: omissions)
     }
   }
 
-  /// A journal has no footer, and may hold events that are not durable yet: those before `end` are read.
-  private func streams(ofJournal file: LogFile, to end: Position) throws(LogError) -> [StreamRange] {
-    var ranges: [Partition: [Origin: StreamRange]] = [:]
+  /// A journal has no footer and may hold events that are not durable: those before `end` are read.
+  private func streams(
+    ofJournal file: SourceFile, in partitions: Set<Partition>
+  ) throws(LogError) -> [StreamRange] {
+    var ranges: [StreamID: StreamRange] = [:]
     var digester = EventDigester()
     var read: [DigestedEvent] = []
     let isKept = file.rawBytes <= UInt64(journals.limit)
-    var reader = log.events(from: Position(file: file.place, index: 0), to: end, around: omissions)
+    var reader = log.events(from: file.start, to: file.end, around: omissions)
     while let event = try reader.next()?.event {
-      let digest = digester.digest(of: event).hash
-      if isKept { read.append(DigestedEvent(event: event, note: reader.note, digest: digest)) }
+      if isKept {
+        let digest = digester.digest(of: event).hash
+        read.append(DigestedEvent(event: event, note: reader.note, digest: digest))
+      }
+      guard partitions.contains(event.partition) else { continue }
       let sequence = event.dot.sequence
       let fresh = StreamRange(
         partition: event.partition, origin: event.dot.origin, from: sequence, to: sequence, hash: .zero)
-      var range = ranges[event.partition]?[event.dot.origin] ?? fresh
-      range.to = sequence
-      range.hash += digest
-      ranges[event.partition, default: [:]][event.dot.origin] = range
+      ranges[StreamID(event), default: fresh].to = sequence
     }
-    journals.events[file.place] = isKept ? read : nil
+    journals.events[file.start] = isKept ? read : nil
     assert(holds(journals.checkInvariants))
-    return ranges.values.flatMap(\.values).sorted { ($0.partition, $0.origin) < ($1.partition, $1.origin) }
+    return Array(ranges.values)
   }
 
   package func sealed(_ file: SourceFile, atLeast least: Int) throws(ReplicationError) -> SealedFile? {
     do throws(LogError) {
       guard file.rawBytes >= UInt64(least) else { return nil }
-      return try log.sealedFile(ofPlace: file.number)
+      return try log.sealedFile(at: file.start)
     } catch {
       throw ReplicationError(error)
     }
   }
 
   package func events(of file: SourceFile, in partitions: Set<Partition>) -> EventPull {
-    if let read = journals.events.removeValue(forKey: file.number) {
+    if let read = journals.events.removeValue(forKey: file.start) {
       var left = read.makeIterator()
       return { () throws(ReplicationError) in
         while let item = left.next() { if partitions.contains(item.event.partition) { return item } }
         return nil
       }
     }
-    // Who reads around damage counts what is lost.
-    let isSealed = omissions == nil && file.end.file > file.number
-    let selected = isSealed ? log.selectedEvents(ofPlace: file.number, in: partitions) : nil
+    // A reader that skips corruption counts the lost events.
+    let selected = omissions == nil ? log.selectedEvents(ofFileAt: file.start, in: partitions) : nil
     var left: [DigestedEvent].Iterator?
     var reader: EventReader?
     var digester = EventDigester()
@@ -102,7 +118,7 @@ package struct LogSource: ShipmentSource {
       if left == nil, reader == nil {
         left = selected?.take()?.makeIterator()
         reader = log.events(
-          from: Position(file: file.number, index: 0), to: file.end, partitions: { partitions.contains($0) },
+          from: file.start, to: file.end, partitions: PartitionFilter(named: partitions),
           around: omissions)
       }
       if left != nil { return left?.next() }
@@ -117,22 +133,22 @@ package struct LogSource: ShipmentSource {
 }
 
 extension ReplicationError {
-  /// What kept a log from being read.
+  /// Converts an error of reading the log.
   init(_ error: LogError) {
     self = if let damage = error.damage { .damagedLog(damage) } else { .failed(error.description) }
   }
 }
 
-/// The events of small journals that were read to plan a shipment: between nodes that talk often, all that is shipped.
+/// The events of small journals, read for a plan: for nodes that sync often, the whole shipment.
 private final class ReadJournals {
   let limit: Int
-  /// By file number, until they are asked for.
-  var events: [UInt64: [DigestedEvent]] = [:]
+  /// By the file's start, until they are used.
+  var events: [Position: [DigestedEvent]] = [:]
 
   init(limit: Int) { self.limit = limit }
 
-  /// Traps if more is kept of a journal than may be, or events in another order than that of their arrival, which in
-  /// each stream is that of their numbers. In debug builds behind each journal.
+  /// Traps if too much of a journal is kept, or a stream's events are not in sequence order. Debug
+  /// builds call it after each journal.
   func checkInvariants() {
     for kept in events.values {
       precondition(kept.reduce(0) { $0 + $1.event.rawSize } <= limit, "small journals are kept")

@@ -2,11 +2,11 @@ import Crypto
 import StemmaEvents
 import StemmaLog
 
-// A piece: a part of a shipment that is adopted whole.
+// A batch (`Piece`): a part of a shipment that is adopted whole.
 //
-// A shipment is a row of pieces. Each holds events that the receiver lacks, from a run of the sender's
-// arrival order that ends between two commits. An event's causes arrived at the sender before it; so a
-// receiver that applies pieces in order, each whole, has applied the causes of all that it applies.
+// A shipment is a sequence of batches. Each holds events that the receiver lacks, from a section of
+// the sender's arrival order that ends between two commits. The sender received an event's causes
+// before it. A receiver that applies whole batches in order thus has all causes.
 //
 //     offset  size  meaning
 //          0     8  magic "STEMMA-P"
@@ -15,40 +15,40 @@ import StemmaLog
 //         10     2  zero
 //         12     4  CRC32C of the bytes before
 //         16     8  log id of the sender
-//                   form 0, per block: its length (varint, at least 1) and the block, laid out as in a segment;
-//                   `arrival` counts from 0 in the sender's order, over all blocks of the piece
+//                   form 0, per block: its length (varint, at least 1), the block as in a segment;
+//                   `arrival` counts from 0 in the sender's order, over all blocks of the batch
 //                   0: no more blocks
-//                   form 1: blocks, footer and key filter of a segment, as they stand in a file of the sender's
-//                   or were made for the shipment
+//                   form 1: blocks, footer and key filter of a segment of the sender's log,
+//                   or of one made for the shipment
 //                   footer:
 //                     number of events
 //                     number of streams; each, by partition and origin, once:
-//                       partition (length, bytes), origin (8 bytes), first sequence, number of events,
+//                       partition (length, bytes), origin (8 bytes), first sequence, event count,
 //                       hash of the events 1 … first - 1, hash of these events (16 bytes each)
-//                     form 1: lengths of the segment's footer and key filter, its end index, raw bytes
+//                     form 1: lengths of the segment's footer and key filter, end index, raw bytes
 //      end-40     4  length of the footer
 //      end-36     4  CRC32C of all bytes before
 //      end-32    32  SHA-256 of all bytes before
 //
-// Where both nodes are in one process, a piece is nothing but an array that one hands to the other: both digests are zero
-// and nobody compares them. The sender has compared that of a sealed file before, and the receiver makes that of its own.
+// Between nodes in one process, a batch is an array that one passes to the other, with both digests
+// zero. The sender has compared a segment's digest before, and the receiver computes its own.
 //
-// A sealed file travels as it is where the receiver wants all of its partitions and holds of each stream what
-// comes before the file, and nothing of it; and many events that are gathered from several files, or of some
-// partitions only, are laid out as one. It is then adopted as it is, if the receiver still holds just what comes
-// before it; otherwise its events are, as if they had come in blocks.
+// A segment is shipped unchanged if the receiver wants all its partitions and holds exactly the
+// earlier events of each stream. Many events of several files, or of some partitions, are also laid
+// out as a segment. The receiver adopts a segment unchanged if it still holds exactly the earlier
+// events. Otherwise it adopts the events, as from blocks.
 //
-// Fixed numbers are big-endian, others LEB128 varints in their shortest form. The blocks hold ranges of keys,
-// in the order (partition, model, key), so they compress as a segment's do, and a note of a commit stands in
-// the first block that has one of its events. Validity: both digests hold; every byte is accounted for; the
-// events' sequences are exactly those that the footer states, in order within each stream; their digests sum
-// to the stated hashes; in form 0 the arrivals are 0 … n - 1; in form 1 all that the index says is so
-// (`SealedCheck`).
+// Fixed numbers are big-endian, others LEB128 varints in their shortest form. The blocks hold key
+// ranges, in the order (partition, model, key), so they compress like a segment's. The author and
+// message of a commit are in the first block with one of its events. Validity: both digests match,
+// and every byte is used. The sequences are exactly those of the footer, in order within each
+// stream, and the events' digests add up to its hashes. In form 0 the arrivals are 0 … n - 1; in
+// form 1 the index is correct (`SealedCheck`).
 
-/// What a piece holds of one stream, and what precedes it.
+/// The events of one stream in a batch, and the hash of those before.
 package struct ShippedStream: Hashable, Sendable {
   package var range: StreamRange
-  /// Of the events 1 … `range.from` - 1: by this a fork is found even where no dot overlaps.
+  /// The hash of the events 1 … `range.from` - 1: it reveals a fork even if no event id overlaps.
   package var hashBefore: StreamHash
 
   package init(range: StreamRange, hashBefore: StreamHash) {
@@ -57,19 +57,19 @@ package struct ShippedStream: Hashable, Sendable {
   }
 }
 
-/// The decoded content of a piece; consistent in itself, not yet compared with anybody's knowledge.
+/// The decoded content of a batch: consistent, but not yet compared with a version vector.
 package struct Piece: Sendable {
   package let sender: LogID
-  /// By partition and origin.
+  /// Sorted by partition and origin.
   package let streams: [ShippedStream]
   package let eventCount: Int
-  /// A sealed file as it was shipped, not compared with `streams` yet. Then `events` is empty: see `unpacked`.
+  /// A segment as shipped, not yet compared with `streams`. Then `events` is empty: see `unpacked`.
   package let sealed: SealedContents?
   /// In the sender's arrival order.
   package let events: [Event]
-  /// Of the events, at the same indices.
+  /// The digests of the events, at the same indexes.
   let digests: [StreamHash]
-  /// Of commits of these events.
+  /// The authors and messages of these events' commits.
   package let notes: [CommitID: CommitNote]
 }
 
@@ -79,13 +79,13 @@ enum PieceLayout {
   enum Form: UInt8 { case blocks, sealed }
   static let headerSize = 24
   static let trailerSize = 40
-  /// Raw bytes of events at which a block is cut.
+  /// Raw bytes of events at which a block ends.
   static let blockTarget = 64 << 10
   static let smallestStream = 2 + 8 + 1 + 1 + 16 + 16
 }
 
 extension Piece {
-  /// The bytes of a piece with these events, in arrival order. `streams` must describe exactly these.
+  /// The encoding of a batch with these events, in arrival order. `streams` must describe them.
   static func encode(
     sender: LogID, streams: [ShippedStream], events: [Event], notes: [CommitID: CommitNote],
     isDigested: Bool = true
@@ -97,7 +97,7 @@ extension Piece {
     return bytes
   }
 
-  /// The bytes of a piece that is a sealed file. `streams` must describe what is in it.
+  /// The encoding of a batch that is a segment. `streams` must describe its content.
   static func encode(
     sender: LogID, streams: [ShippedStream], sealed: SealedContents, isDigested: Bool = true
   ) -> [UInt8] {
@@ -112,11 +112,11 @@ extension Piece {
   ) -> [UInt8] {
     var bytes = header(.sealed, sender)
     var footer = footer(streams, eventCount: eventCount)
-    footer.append(sizes.footer)
-    footer.append(sizes.filter)
-    footer.append(sizes.end)
-    footer.append(sizes.rawBytes)
-    bytes.reserveCapacity(bytes.count + sealed.count + footer.bytes.count + PieceLayout.trailerSize)
+    footer.appendVarint(sizes.footer)
+    footer.appendVarint(sizes.filter)
+    footer.appendVarint(sizes.end)
+    footer.appendVarint(sizes.rawBytes)
+    bytes.reserveCapacity(bytes.count + sealed.count + footer.count + PieceLayout.trailerSize)
     bytes += sealed
     end(&bytes, footer, isDigested)
     return bytes
@@ -130,37 +130,37 @@ extension Piece {
     return bytes
   }
 
-  private static func footer(_ streams: [ShippedStream], eventCount: Int) -> WireWriter {
-    var footer = WireWriter()
-    footer.append(eventCount)
-    footer.append(streams.count)
+  private static func footer(_ streams: [ShippedStream], eventCount: Int) -> [UInt8] {
+    var footer: [UInt8] = []
+    footer.appendVarint(eventCount)
+    footer.appendVarint(streams.count)
     for stream in streams {
-      footer.append(stream.range.partition.bytes)
+      footer.appendCounted(stream.range.partition.bytes)
       footer.append(stream.range.origin)
-      footer.append(stream.range.from.rawValue)
-      footer.append(stream.range.to.rawValue - stream.range.from.rawValue + 1)
+      footer.appendVarint(stream.range.from.rawValue)
+      footer.appendVarint(stream.range.to.rawValue - stream.range.from.rawValue + 1)
       footer.append(stream.hashBefore)
       footer.append(stream.range.hash)
     }
     return footer
   }
 
-  /// In place: a piece is as long as a sealed file.
-  private static func end(_ bytes: inout [UInt8], _ footer: WireWriter, _ isDigested: Bool) {
-    bytes.reserveCapacity(bytes.count + footer.bytes.count + PieceLayout.trailerSize)
-    bytes += footer.bytes
-    bytes.appendFixed(UInt32(footer.bytes.count))
+  /// Appends in place, because a batch is as long as a segment.
+  private static func end(_ bytes: inout [UInt8], _ footer: [UInt8], _ isDigested: Bool) {
+    bytes.reserveCapacity(bytes.count + footer.count + PieceLayout.trailerSize)
+    bytes += footer
+    bytes.appendFixed(UInt32(footer.count))
     if isDigested { seal(&bytes) } else { bytes += [UInt8](repeating: 0, count: 4 + 32) }
   }
 
-  /// Ends a piece, whose bytes up to its footer's length are given, with the digests over them.
+  /// Appends the digests to a batch that ends with its footer's length.
   static func seal(_ bytes: inout [UInt8]) {
     let digest = SHA256.hash(data: bytes)
     bytes.appendFixed(CRC32C.of(bytes))
     bytes += digest
   }
 
-  /// Groups the events by ranges of keys of about `blockTarget` bytes; inside of a block they stand in
+  /// Groups the events by key ranges of about `blockTarget` bytes; within a block they are in
   /// arrival order.
   private static func appendBlocks(
     of events: [Event], _ notes: [CommitID: CommitNote], to bytes: inout [UInt8]
@@ -190,10 +190,10 @@ extension Piece {
     }
   }
 
-  /// Checks and decodes the bytes of a piece from anybody. At most what the footer's counts allow is held in
-  /// memory, and these are limited by `ReplicationLimits.pieceEvents`.
+  /// Checks and decodes a batch from an untrusted sender. Memory is bounded by the footer's counts,
+  /// which `ReplicationLimits.pieceEvents` limits.
   ///
-  /// `isDigested`: false for a piece that has been in the memory of this process only, and has no digests.
+  /// `isDigested`: false for a batch that never left this process, and has no digests.
   package init(decoding bytes: [UInt8], isDigested: Bool = true) throws(ReplicationError) {
     let header = PieceLayout.headerSize
     guard bytes.count <= ReplicationLimits.piece else {
@@ -202,33 +202,24 @@ extension Piece {
     guard bytes.count > header + PieceLayout.trailerSize, bytes.starts(with: PieceLayout.magic) else {
       throw .malformed("piece", "\(bytes.count) bytes that are no piece of a shipment")
     }
-    var reader = WireReader(bytes[8..<header], subject: "piece")
-    let version = try reader.byte()
-    let form = try reader.byte()
-    let zeros = try reader.slice(2)
-    guard try reader.fixed32() == CRC32C.of(bytes[..<12]), zeros.allSatisfy({ $0 == 0 }), version > 0 else {
-      throw .damaged("piece", "its header")
-    }
-    guard version == PieceLayout.version else {
-      throw .newerFormat("piece", found: UInt64(version), supported: UInt64(PieceLayout.version))
-    }
-    guard let form = PieceLayout.Form(rawValue: form) else { throw .malformed("piece", "form \(form)") }
-    sender = LogID(try reader.fixed())
-
+    let form: PieceLayout.Form
+    (form, sender) = try bytes.read(from: 8, Self.header)
     let footer = try Self.footerRange(of: bytes, isDigested)
-    reader = WireReader(bytes[footer], subject: "footer of a piece")
-    eventCount = Int(try reader.number("events of a piece", limit: UInt64(ReplicationLimits.pieceEvents)))
-    streams = try Self.streams(from: &reader, eventCount: eventCount)
+    let sizes: SealedContents.Sizes?
+    (eventCount, streams, sizes) = try bytes[footer].read { (reader) throws(ReplicationError) in
+      let count = try reader.count("events of a piece", limit: ReplicationLimits.pieceEvents)
+      let streams = try Self.streams(from: &reader, eventCount: count)
+      let sizes = form == .sealed ? try Self.sizes(from: &reader) : nil
+      try reader.finish("footer of a piece")
+      return (count, streams, sizes)
+    }
     let content = bytes[header..<footer.lowerBound]
-    if form == .sealed {
-      let sizes = try Self.sizes(from: &reader)
-      try reader.end()
+    if let sizes {
       (events, digests, notes) = ([], [], [:])
       sealed = try Self.taking { () throws(Flaw) in try SealedContents(content, sizes) }
       try checkSealedStreams()
       return
     }
-    try reader.end()
     sealed = nil
     let found = try PieceContent(count: eventCount, blocks: content)
     (events, notes) = (found.events, found.notes)
@@ -237,14 +228,33 @@ extension Piece {
     try checkStreams()
   }
 
-  /// Where the footer stands. Throws unless both digests hold, if there are any.
+  /// Decodes the header after the magic.
+  private static func header(_ reader: inout WireReader) throws(ReplicationError) -> (PieceLayout.Form, LogID)
+  {
+    let version = try reader.byte("piece")
+    let form = try reader.byte("piece")
+    let zeros = try reader.bytes(2, "piece")
+    let head = PieceLayout.magic + [version, form] + zeros
+    guard try reader.fixed32("piece") == CRC32C.of(head), zeros.allSatisfy({ $0 == 0 }), version > 0 else {
+      throw .damaged("piece", "its header")
+    }
+    guard version == PieceLayout.version else {
+      throw .newerFormat("piece", found: UInt64(version), supported: UInt64(PieceLayout.version))
+    }
+    guard let form = PieceLayout.Form(rawValue: form) else { throw .malformed("piece", "form \(form)") }
+    return (form, LogID(try reader.fixed("piece")))
+  }
+
+  /// The range of the footer. Throws unless both digests match, if there are any.
   private static func footerRange(
     of bytes: [UInt8], _ isDigested: Bool
   ) throws(ReplicationError) -> Range<Int> {
     let trailer = bytes.count - PieceLayout.trailerSize
-    var reader = WireReader(bytes[trailer...], subject: "piece")
-    let length = Int(try reader.fixed32())
-    if isDigested { try checkDigests(of: bytes, before: trailer + 4, &reader) }
+    let length = try bytes.read(from: trailer) { (reader) throws(ReplicationError) in
+      let length = Int(try reader.fixed32("piece"))
+      if isDigested { try checkDigests(of: bytes, before: trailer + 4, &reader) }
+      return length
+    }
     guard length <= trailer - PieceLayout.headerSize - 1 else {
       throw .malformed("piece", "a footer that is too long")
     }
@@ -254,7 +264,7 @@ extension Piece {
   private static func checkDigests(
     of bytes: [UInt8], before end: Int, _ reader: inout WireReader
   ) throws(ReplicationError) {
-    guard try reader.fixed32() == CRC32C.of(bytes[..<end]) else {
+    guard try reader.fixed32("piece") == CRC32C.of(bytes[..<end]) else {
       throw .damaged("piece", "its checksum does not hold")
     }
     let digest = bytes.withUnsafeBytes { all in
@@ -262,18 +272,17 @@ extension Piece {
       hasher.update(bufferPointer: UnsafeRawBufferPointer(rebasing: all[..<end]))
       return hasher.finalize()
     }
-    guard try reader.slice(32).elementsEqual(digest) else {
+    guard try reader.bytes(32, "piece").elementsEqual(digest) else {
       throw .damaged("piece", "its digest does not hold")
     }
   }
 
   static func sizes(from reader: inout WireReader) throws(ReplicationError) -> SealedContents.Sizes {
-    let limit = UInt64(ReplicationLimits.piece)
-    return SealedContents.Sizes(
-      footer: Int(try reader.number("footer of a sealed file", limit: limit)),
-      filter: Int(try reader.number("key filter of a sealed file", limit: limit)),
+    SealedContents.Sizes(
+      footer: try reader.count("footer of a sealed file", limit: ReplicationLimits.piece),
+      filter: try reader.count("key filter of a sealed file", limit: ReplicationLimits.piece),
       end: try reader.number("arrivals of a piece", limit: UInt64(ReplicationLimits.pieceEvents)),
-      rawBytes: try reader.number())
+      rawBytes: try reader.varint("piece"))
   }
 
   private static func taking<Result>(
@@ -282,7 +291,7 @@ extension Piece {
     do throws(Flaw) { return try body() } catch { throw .damaged("piece", "its sealed file: \(error)") }
   }
 
-  /// A sealed file as its events; any other piece as it is. Memory: all of them.
+  /// A segment as its events; any other batch unchanged. Memory: all of them.
   func unpacked() throws(ReplicationError) -> Piece {
     guard let sealed else { return self }
     let contents = try Self.taking { () throws(Flaw) in try sealed.unpacked() }
@@ -302,25 +311,28 @@ extension Piece {
     try checkStreams()
   }
 
-  /// Compares the two indexes of a sealed file, not yet the events.
+  /// Compares the two indexes of a segment, but not the events.
   private func checkSealedStreams() throws(ReplicationError) {
     guard let sealed else { return }
     let told = sealed.footer.partitions.flatMap { run in
-      run.streams.map {
-        StreamRange(partition: run.partition, origin: $0.origin, from: $0.from, to: $0.to, hash: $0.hash)
-      }
+      run.streams.map { StreamID(partition: run.partition, origin: $0.origin) }
     }
-    guard told == streams.map(\.range), sealed.events == UInt64(eventCount) else {
+    let runs = sealed.footer.partitions.flatMap(\.streams)
+    guard told == streams.map(\.range.stream),
+      zip(runs, streams.map(\.range)).allSatisfy({ run, range in
+        run.from == range.from && run.to == range.to && (!run.isHashed || run.hash == range.hash)
+      }), sealed.events == UInt64(eventCount)
+    else {
       throw .malformed("piece", "its footer does not say what its sealed file says")
     }
   }
 
-  /// The streams of a footer, behind the count of events.
+  /// The streams of a footer, after the count of events.
   static func streams(
     from reader: inout WireReader, eventCount: Int
   ) throws(ReplicationError) -> [ShippedStream] {
     let count = try reader.count(
-      "streams", limit: eventCount, itemSize: PieceLayout.smallestStream)
+      "streams", limit: eventCount, each: PieceLayout.smallestStream)
     var streams: [ShippedStream] = []
     for _ in 0..<count {
       let partition = try reader.partition()
@@ -329,14 +341,14 @@ extension Piece {
       let number = try reader.number("events of a stream", limit: Limits.highestNumber)
       let to = from.rawValue &+ number &- 1
       guard from > .zero, number > 0, to <= Limits.highestNumber else {
-        throw reader.malformed("a stream of \(number) events from \(from)")
+        throw .malformed("piece", "a stream of \(number) events from \(from)")
       }
       if let last = streams.last?.range, (last.partition, last.origin) >= (partition, origin) {
-        throw reader.malformed("stream \(partition), \(origin) is out of order")
+        throw .malformed("piece", "stream \(partition), \(origin) is out of order")
       }
       let hashBefore = try reader.hash()
       guard from.rawValue > 1 || hashBefore == .zero else {
-        throw reader.malformed("a hash of no events that is not zero")
+        throw .malformed("piece", "a hash of no events that is not zero")
       }
       let range = StreamRange(
         partition: partition, origin: origin, from: from, to: Sequence(to), hash: try reader.hash())
@@ -345,9 +357,9 @@ extension Piece {
     return streams
   }
 
-  /// Compares the events with what the footer says of their streams.
+  /// Compares the events with the streams in the footer.
   private func checkStreams() throws(ReplicationError) {
-    var seen = Knowledge()
+    var seen = VersionVector()
     for stream in streams {
       let before = Sequence(stream.range.from.rawValue - 1)
       seen[stream.range.partition, stream.range.origin] = StreamHead(sequence: before, hash: .zero)
@@ -373,33 +385,33 @@ extension Piece {
   }
 }
 
-/// Collects the blocks of a piece.
+/// Collects the blocks of a batch.
 private struct PieceContent {
   private let count: Int
   private var found: [(arrival: UInt64, event: Event)] = []
   private(set) var notes: [CommitID: CommitNote] = [:]
 
-  /// In the order of their arrivals.
+  /// In arrival order.
   private(set) var events: [Event] = []
 
   init(count: Int, blocks: ArraySlice<UInt8>) throws(ReplicationError) {
     self.count = count
-    var reader = WireReader(blocks, subject: "piece")
-    while true {
-      let length = try reader.number("block", limit: UInt64(ReplicationLimits.piece))
-      if length == 0 { break }
-      guard length <= UInt64(reader.left) else { throw reader.malformed("a block that is cut short") }
-      try take(block: Array(try reader.slice(Int(length))))
+    try blocks.read { (reader) throws(ReplicationError) in
+      while true {
+        let block = try reader.counted("block", limit: ReplicationLimits.piece)
+        if block.isEmpty { break }
+        try take(block: Array(block))
+      }
+      try reader.finish("piece")
     }
-    try reader.end()
     events = try arrived()
     assert(holds(checkInvariants))
   }
 
-  /// Traps if an event is missing or was made up, or if a note is of a commit that none of the events is of. In debug
-  /// builds when all blocks were taken.
+  /// Traps if an event is missing or surplus, or an author and message belong to no event's commit.
+  /// Debug builds call it after all blocks.
   func checkInvariants() {
-    precondition(events.count == count && found.count == count, "each event stands there once")
+    precondition(events.count == count && found.count == count, "each event is contained once")
     let commits = Set(events.map(\.commit))
     precondition(notes.keys.allSatisfy(commits.contains), "a note is of a commit that is there")
   }

@@ -1,34 +1,34 @@
 import StemmaEvents
 import StemmaLog
 
-/// The blocks of a sealed file from elsewhere, opened one after the other, with all about each that can be found out
-/// without looking at the others.
+/// The blocks of a received segment, opened in order, with the facts that each block yields.
 ///
-/// Other threads open the next ones from the beginning on, and then while somebody goes through those before.
+/// Other threads open the next blocks, from the creation of this value on, while the caller
+/// processes the earlier ones.
 struct SealedBlocks: Sendable {
-  /// A block with what can be found out about it without looking at the others.
+  /// A block with the facts that it yields by itself.
   ///
-  /// Its cursor is a class without a lock. It was made on one thread and is used on another, and never on two at a
-  /// time, which the compiler cannot see.
+  /// Its cursor is a class without a lock. One thread creates it and another uses it, but never two
+  /// at a time, which the compiler cannot see.
   struct Opened: @unchecked Sendable {
     let cursor: BlockCursor
     let firstKey: RecordKey
     let lastKey: RecordKey
-    /// Of each run of keys, as a place in the index.
+    /// The partition of each run of keys, as an index into the footer.
     let partitions: [Int]
-    /// Of each event.
+    /// The digest of each event.
     let digests: [StreamHash]
     let rawBytes: UInt64
   }
 
-  /// How many blocks are open at once: what two processors open while a file is stored. About 150 KB each.
+  /// How many blocks are open at once: enough for two processors during a write. About 150 KB each.
   private static let openedAtOnce = 32
 
   let contents: SealedContents
   private let check: EventCheck
-  /// Those before it are opened, or being opened.
+  /// All blocks before this one are opened or being opened.
   private var end = 0
-  /// The last of them, from the one that comes next on.
+  /// The last opened blocks, beginning with the next one to return.
   private var ahead: [MadeAhead<Result<Opened, ReplicationError>>] = []
 
   init(_ contents: SealedContents, _ check: EventCheck) {
@@ -47,14 +47,13 @@ struct SealedBlocks: Sendable {
     }
   }
 
-  /// Traps if a block would be passed over, or too many are open. In debug builds at each block.
+  /// Traps if a block would be skipped, or too many are open. Debug builds call it at each block.
   func checkInvariants() {
     precondition(ahead.count <= Self.openedAtOnce, "memory is bounded")
     precondition(ahead.count <= end && end <= contents.footer.blocks.count, "each block is opened once")
-    for block in ahead { block.checkInvariants() }
   }
 
-  /// Nil behind the last. Throws `malformed` or `damaged`. Of copies of a value, one may be asked.
+  /// Nil after the last. Throws `malformed` or `damaged`. Use only one copy of a value.
   mutating func next() throws(ReplicationError) -> Opened? {
     openMore()
     assert(holds(checkInvariants))

@@ -2,24 +2,24 @@ import StemmaEvents
 import StemmaLog
 import StemmaSchema
 
-/// Whether a sealed file from elsewhere says the truth about its events, and these could have been made by honest
-/// writers (`EventCheck`): then it can be adopted byte for byte. Reads every block once, in place, and makes no
-/// event.
+/// Checks that the index of a received segment is correct, and that correct writers could have
+/// created its events (`EventCheck`). The segment can then be adopted byte for byte. Reads every
+/// block once, in place, and creates no event.
 ///
-/// What its index says must be so, because readers skip blocks by it: order and bounds of the blocks, streams and
-/// their hashes, arrivals, sizes, and that the key filter has every record. Memory: four bytes for each event and
-/// one for each arrival, and the contexts that reach beyond a block.
+/// Readers skip blocks by the index, so all of it must be correct: order and bounds of blocks,
+/// streams and their hashes, arrivals, sizes, and a complete key filter. Memory: four bytes for
+/// each event, one for each arrival, and the contexts that extend beyond a block.
 struct SealedCheck {
-  /// A stream of the file, and what was found of it.
+  /// A stream of the segment, and the computed hash.
   private struct Stream {
     let partition: Int
     let told: StreamRun
-    /// Where its arrivals begin among those of all streams.
+    /// The index of its first event in `arrivals`.
     let first: Int
     var hash = StreamHash.zero
   }
 
-  /// An event's context names one of the same file, which must have arrived before it.
+  /// A context entry that names an event of the same segment, which must have arrived earlier.
   private struct Dependency {
     var stream: Int
     var sequence: Sequence
@@ -29,23 +29,25 @@ struct SealedCheck {
   private static let none = UInt32.max
 
   private let contents: SealedContents
-  /// What is held of each partition of the file.
+  /// The held streams of each partition of the segment.
   private let held: [[Origin: StreamHead]]
   private var streams: [Stream] = []
-  /// The first stream of each partition; one more at the end.
+  /// The first stream of each partition, and the total at the end.
   private var firstStreams: [Int] = []
-  /// Of each event, stream by stream, by sequence.
+  /// The arrival of each event, by stream and sequence.
   private var arrivals: [UInt32] = []
   private var isTaken: [Bool]
   private var dependencies: [Dependency] = []
   private var rawBytes: UInt64 = 0
   private var lastKey: RecordKey?
 
-  /// Throws `malformed`, `damaged`, `hostileEvent` or `gap`. `held`: what the receiver holds; each stream of the
-  /// file goes on right after it.
-  static func run(_ blocks: SealedBlocks, held: Knowledge) throws(ReplicationError) {
+  /// Throws `malformed`, `damaged`, `hostileEvent` or `gap`. Each stream must directly continue
+  /// `held`, the receiver's version vector. `shipped`: the batch's streams, in the index's order.
+  static func run(
+    _ blocks: SealedBlocks, held: VersionVector, _ shipped: [ShippedStream]
+  ) throws(ReplicationError) {
     var blocks = blocks
-    var pass = try Self(blocks.contents, held)
+    var pass = try Self(blocks.contents, held, shipped)
     var index = 0
     while let block = try blocks.next() {
       try pass.take(block, index)
@@ -54,7 +56,9 @@ struct SealedCheck {
     try pass.finish()
   }
 
-  private init(_ contents: SealedContents, _ held: Knowledge) throws(ReplicationError) {
+  private init(
+    _ contents: SealedContents, _ held: VersionVector, _ shipped: [ShippedStream]
+  ) throws(ReplicationError) {
     guard contents.events <= contents.sizes.end, contents.sizes.end <= UInt64(ReplicationLimits.pieceEvents)
     else {
       throw .overLimit(
@@ -71,7 +75,9 @@ struct SealedCheck {
         if let last = streams.last, last.partition == index, last.told.origin >= run.origin {
           throw .malformed("piece", "streams out of order")
         }
-        streams.append(Stream(partition: index, told: run, first: Int(count + ofPartition)))
+        var told = run
+        told.hash = shipped[streams.count].range.hash
+        streams.append(Stream(partition: index, told: told, first: Int(count + ofPartition)))
         ofPartition += run.to.rawValue - run.from.rawValue + 1
         guard count + ofPartition <= contents.events else { throw SealedBlocks.lie("numbers of events") }
       }
@@ -126,7 +132,7 @@ struct SealedCheck {
       if cursor.commit.origin != dot.origin {
         throw .hostileEvent(name(cursor), "its commit \(cursor.commit) is another origin's")
       }
-      // What an implicit context names stands before it in the block, and was checked there.
+      // An implicit context names earlier events of the block, which were checked there.
       if !cursor.isContextImplicit { try takeContext(of: cursor, partition) }
     }
     guard firstArrival == entry.firstArrival, lastArrival == entry.lastArrival,
@@ -138,14 +144,11 @@ struct SealedCheck {
     EventName(partition: cursor.partition, dot: cursor.dot)
   }
 
-  /// The streams of a partition are sorted by origin.
+  /// A binary search: the streams of a partition are sorted by origin.
   private func stream(_ partition: Int, _ origin: Origin) -> Int? {
-    var (low, high) = (firstStreams[partition], firstStreams[partition + 1])
-    while low < high {
-      let middle = (low + high) / 2
-      if streams[middle].told.origin < origin { low = middle + 1 } else { high = middle }
-    }
-    return low < firstStreams[partition + 1] && streams[low].told.origin == origin ? low : nil
+    let own = streams[firstStreams[partition]..<firstStreams[partition + 1]]
+    let index = own.partitioningIndex { !($0.told.origin < origin) }
+    return index < own.endIndex && own[index].told.origin == origin ? index : nil
   }
 
   private mutating func takeContext(
@@ -172,7 +175,7 @@ struct SealedCheck {
 
   // MARK: End
 
-  /// Traps if an event counts for two streams, or two have one arrival. In debug builds when all blocks were read.
+  /// Traps if an event counts for two streams, or two events share an arrival.
   func checkInvariants() {
     precondition(firstStreams.count == contents.footer.partitions.count + 1, "each partition has streams")
     var first = 0

@@ -2,28 +2,28 @@ import Crypto
 import StemmaEvents
 import StemmaLog
 
-/// A shipment, piece by piece and part by part, whatever its condition: see `InspectedPart`.
+/// Inspects a shipment by batches and parts, even if it is corrupt: see `InspectedPart`.
 ///
-/// The blocks of a piece have lengths before them and no checksums of their own; the piece has one over all.
-/// So a damaged block is one that does not decode, and the checksum in the trailer says whether that is all.
+/// The blocks of a batch have lengths, but no checksums; the batch has one over all. A corrupt
+/// block is thus one that does not decode. The trailer's checksum shows whether more is corrupt.
 package struct ShipmentInspection {
   private let source: InspectedFile
   private let scan: BlockScan
   private let request: InspectionRequest
   private let body: (InspectedPart) -> Void
-  /// Of the next block, over all pieces.
+  /// The number of the next block, counted over all batches.
   private var number = 1
-  /// Whether the checksum of the piece that is reported holds.
+  /// Whether the checksum of the current batch matches.
   private var isVouched = false
-  /// Of the last piece that was reported.
+  /// The end of the last reported batch.
   private var end: UInt64 = 0
 
-  /// Whether the bytes begin as a shipment does.
+  /// Whether the bytes begin with the magic of a shipment.
   package static func recognizes(_ source: InspectedFile) throws(LogError) -> Bool {
     try source.bytes(at: 0, count: PieceLayout.magic.count) == PieceLayout.magic
   }
 
-  /// Throws only what the operating system says.
+  /// Throws only errors of the operating system.
   package static func run(
     _ source: InspectedFile, _ request: InspectionRequest, _ body: @escaping (InspectedPart) -> Void
   ) throws(LogError) {
@@ -40,10 +40,13 @@ package struct ShipmentInspection {
     self.source = source
     scan = BlockScan(source)
     self.request = request
-    self.body = InspectedPart.checking(body)
+    self.body = { part in
+      assert(holds(part.checkInvariants))
+      body(part)
+    }
   }
 
-  /// Traps if a piece has no byte, or ends behind the file. In debug builds behind each piece.
+  /// Traps if a batch is empty or ends after the file. Debug builds call it after each batch.
   private func checkInvariants() {
     precondition(end > 0 && end <= source.size, "a piece is a part of its file")
     precondition(number > 0, "blocks are counted from one")
@@ -53,7 +56,7 @@ package struct ShipmentInspection {
     if request.block == nil { body(part) }
   }
 
-  /// Reports a piece and returns where it ends: where the next one begins, or the file ends.
+  /// Reports a batch and returns its end: the start of the next one, or the end of the file.
   private mutating func piece(from start: UInt64) throws(LogError) -> UInt64 {
     let next = try source.first(PieceLayout.magic, in: start + 1..<source.size)
     let end = next ?? source.size
@@ -85,15 +88,15 @@ package struct ShipmentInspection {
       part.complain(.cutShort(expected: size, found: part.length))
       return part
     }
-    var reader = WireReader(bytes[8...], subject: "piece")
     do throws(ReplicationError) {
-      let version = try reader.byte()
-      let form = try reader.byte()
-      _ = try reader.slice(2)
-      let expected = try reader.fixed32()
-      part.say("version", UInt64(version))
-      part.say("form", UInt64(form))
-      part.say("log", LogID(try reader.fixed()).description)
+      let expected = try bytes.read(from: 8) { (reader) throws(ReplicationError) in
+        part.say("version", UInt64(try reader.byte("piece")))
+        part.say("form", UInt64(try reader.byte("piece")))
+        _ = try reader.bytes(2, "piece")
+        let expected = try reader.fixed32("piece")
+        part.say("log", LogID(try reader.fixed("piece")).description)
+        return expected
+      }
       let found = CRC32C.of(bytes[..<12])
       if expected != found { part.complain(.checksum(expected: expected, found: found)) }
     } catch { part.complain(.malformed("header")) }
@@ -102,7 +105,7 @@ package struct ShipmentInspection {
 
   // MARK: Blocks
 
-  /// Reports the blocks and returns where the footer begins.
+  /// Reports the blocks and returns the start of the footer.
   private mutating func blocks(_ range: Range<UInt64>) throws(LogError) -> UInt64 {
     var offset = range.lowerBound
     while offset < range.upperBound {
@@ -115,20 +118,21 @@ package struct ShipmentInspection {
       }
       let next = try scan.next(from: offset + 1, before: range.upperBound)
       let behind = range.upperBound - offset > UInt64(PieceLayout.trailerSize)
-      let end = next ?? (behind ? range.upperBound - UInt64(PieceLayout.trailerSize) : range.upperBound)
+      let end =
+        next?.offset ?? (behind ? range.upperBound - UInt64(PieceLayout.trailerSize) : range.upperBound)
       var part = InspectedPart(.block, at: offset, end - offset, number: number)
       part.complain(.malformed("length of a block"))
       if request.wants(number) { body(part) }
       number += 1
-      guard let next, let size = try scan.size(at: next, before: range.upperBound) else { return end }
-      try report(blockAt: next, UInt64(size))
-      offset = next + UInt64(size)
+      guard let next else { return end }
+      try report(blockAt: next.offset, next.length)
+      offset = next.end
     }
     return offset
   }
 
-  /// Reports the blocks, the footer and the key filter of a sealed file and returns where the piece's footer begins.
-  /// Where the lengths at the end cannot be read, all of it is unknown.
+  /// Reports the blocks, the footer and the key filter of a segment. Returns the start of the
+  /// batch's footer. If the lengths at the end are unreadable, the whole range is unknown.
   private mutating func sealedFile(_ range: Range<UInt64>) throws(LogError) -> UInt64 {
     let end = range.upperBound - min(range.upperBound - range.lowerBound, UInt64(PieceLayout.trailerSize))
     guard let (content, sealed) = try sealedContents(range.lowerBound..<end) else {
@@ -143,13 +147,7 @@ package struct ShipmentInspection {
       var part = InspectedPart(
         .block, at: content.lowerBound + entry.offset, UInt64(entry.length), number: number)
       let bytes = try source.bytes(at: part.offset, count: entry.length)
-      let found = CRC32C.of(bytes)
-      if found == entry.crc {
-        part.decode(bytes)
-        part.isChecked = true
-      } else {
-        part.complain(checksum: entry.crc, found: found, of: bytes, at: part.offset)
-      }
+      part.decode(bytes, checksum: entry.crc)
       body(part)
     }
     let filter = content.upperBound - UInt64(sealed.sizes.filter)
@@ -162,8 +160,8 @@ package struct ShipmentInspection {
     return content.upperBound
   }
 
-  /// The sealed file in front of a piece's footer, and where it stands; nil if its lengths or its index cannot be
-  /// read.
+  /// The segment before a batch's footer, and its range; nil if its lengths or its index are
+  /// unreadable.
   private func sealedContents(
     _ range: Range<UInt64>
   ) throws(LogError) -> (range: Range<UInt64>, contents: SealedContents)? {
@@ -173,32 +171,33 @@ package struct ShipmentInspection {
       range.upperBound - range.lowerBound <= UInt64(InspectionLimits.part)
     else { return nil }
     let content = range.lowerBound..<range.upperBound - footerLength
-    var reader = WireReader(
-      try source.bytes(at: content.upperBound, count: Int(footerLength)), subject: "footer of a piece")
+    let footer = try source.bytes(at: content.upperBound, count: Int(footerLength))
     let sizes: SealedContents.Sizes
     do throws(ReplicationError) {
-      let limit = ReplicationLimits.pieceEvents
-      let count = Int(try reader.number("events of a piece", limit: UInt64(limit)))
-      _ = try Piece.streams(from: &reader, eventCount: count)
-      sizes = try Piece.sizes(from: &reader)
+      sizes = try footer.read { (reader) throws(ReplicationError) in
+        let count = try reader.count("events of a piece", limit: ReplicationLimits.pieceEvents)
+        _ = try Piece.streams(from: &reader, eventCount: count)
+        return try Piece.sizes(from: &reader)
+      }
     } catch { return nil }
     let bytes = try source.bytes(
       at: content.lowerBound, count: Int(content.upperBound - content.lowerBound))
     do throws(Flaw) { return (content, try SealedContents(bytes[...], sizes)) } catch { return nil }
   }
 
-  /// The length that stands at `offset`, and where what it measures begins.
+  /// The length at `offset`, and the start of the measured bytes.
   private func length(at offset: UInt64) throws(LogError) -> (start: UInt64, length: UInt64) {
     let head = try source.bytes(at: offset, count: 10)
-    var reader = WireReader(head, subject: "block")
     do throws(ReplicationError) {
-      let length = try reader.number()
-      return (offset + UInt64(head.count - reader.left), length)
+      return try head.read { (reader) throws(ReplicationError) in
+        let length = try reader.varint("block")
+        return (offset + UInt64(reader.offset), length)
+      }
     } catch { return (offset, .max) }
   }
 
-  /// Whether a block, perhaps a damaged one, has this length: its own head says so, or something follows that
-  /// could.
+  /// Whether a block, even a corrupt one, has this length: its own head confirms it, or a plausible
+  /// block or the end of the blocks follows.
   private func isBlock(at start: UInt64, _ length: UInt64, before end: UInt64) throws(LogError) -> Bool {
     guard start < end, length < end - start, length <= UInt64(InspectionLimits.part) else { return false }
     if try scan.size(at: start, before: end) == Int(length) { return true }
@@ -225,33 +224,33 @@ package struct ShipmentInspection {
       part.complain(.malformed("footer"))
       return part
     }
-    var reader = WireReader(
-      try source.bytes(at: range.lowerBound, count: Int(length)), subject: "footer of a piece")
+    let bytes = try source.bytes(at: range.lowerBound, count: Int(length))
     do throws(ReplicationError) {
-      let count = Int(
-        try reader.number("events of a piece", limit: UInt64(ReplicationLimits.pieceEvents)))
-      part.say("events", UInt64(count))
-      let streams = try Piece.streams(from: &reader, eventCount: count)
-      part.say("streams", UInt64(streams.count))
-      part.say("partitions", UInt64(Set(streams.map(\.range.partition)).count))
-      if reader.left > 0 { _ = try Piece.sizes(from: &reader) }
-      try reader.end()
+      try bytes.read { (reader) throws(ReplicationError) in
+        let count = try reader.count("events of a piece", limit: ReplicationLimits.pieceEvents)
+        part.say("events", UInt64(count))
+        let streams = try Piece.streams(from: &reader, eventCount: count)
+        part.say("streams", UInt64(streams.count))
+        part.say("partitions", UInt64(Set(streams.map(\.range.partition)).count))
+        if !reader.isAtEnd { _ = try Piece.sizes(from: &reader) }
+        try reader.finish("footer of a piece")
+      }
     } catch { part.complain(.malformed("footer")) }
     return part
   }
 
-  /// The trailer of the piece that begins at `start`.
+  /// The trailer of the batch that begins at `start`.
   private func trailer(at offset: UInt64, of start: UInt64) throws(LogError) -> InspectedPart {
     var part = InspectedPart(.trailer, at: offset, UInt64(PieceLayout.trailerSize))
-    var reader = WireReader(
-      try source.bytes(at: offset + 4, count: PieceLayout.trailerSize - 4), subject: "piece")
+    let bytes = try source.bytes(at: offset + 4, count: PieceLayout.trailerSize - 4)
     let (crc, sum) = try digests(of: start..<offset + 4)
     do throws(ReplicationError) {
-      let expected = try reader.fixed32()
-      let digest = Array(try reader.slice(32))
+      let (expected, digest) = try bytes.read { (reader) throws(ReplicationError) in
+        (try reader.fixed32("piece"), Array(try reader.bytes(32, "piece")))
+      }
       part.say("digest", digest.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined())
       if crc != expected {
-        part.complain(.checksum(expected: expected, found: crc), in: offset..<offset + part.length)
+        part.complain(.checksum(expected: expected, found: crc))
       } else if let sum, sum != digest {
         part.complain(.digest)
       }
@@ -259,7 +258,7 @@ package struct ShipmentInspection {
     return part
   }
 
-  /// With the length of the footer compared, that stands in it.
+  /// Compares the footer's length in the trailer.
   private func checked(_ trailer: InspectedPart, footer: UInt64) throws(LogError) -> InspectedPart {
     var part = trailer
     let length = try source.bytes(at: part.offset, count: 4).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
@@ -269,7 +268,7 @@ package struct ShipmentInspection {
     return part
   }
 
-  /// CRC and, where everything is to be compared, SHA-256 of bytes of the file.
+  /// The CRC of bytes of the file, and their SHA-256 for a complete inspection.
   private func digests(of range: Range<UInt64>) throws(LogError) -> (crc: UInt32, sha: [UInt8]?) {
     var crc: UInt32 = 0
     var hasher = SHA256()

@@ -1,98 +1,107 @@
 import StemmaEvents
 
-/// Which files of a source hold events that a receiver lacks. Made from footers alone: no event is read.
+/// The files of a source with events that a receiver lacks. The plan uses the source's version
+/// vector and the file indexes, from the newest file back to the oldest with such an event. It
+/// reads events only to compare streams of which the receiver holds a part.
 package struct ShipmentPlan: Sendable {
   package struct PlannedFile: Sendable {
     package var file: SourceFile
-    /// The partitions of which it holds events above the receiver's knowledge.
-    package var partitions: Set<Partition>
-    /// Whether the receiver wants all of it, and will hold of each stream just what comes before the file.
-    var isWhole = true
-    /// Of each of the file's streams that are in scope, the hash of the events before it; zero of the others.
-    var hashesBefore: [StreamHash] = []
-
-    /// How far the streams of `partitions` that the file continues were held before it. Made each time: there may be
-    /// thousands of files.
-    var before: Knowledge {
-      var before = Knowledge()
-      for (range, hash) in zip(file.streams, hashesBefore) where partitions.contains(range.partition) {
-        before[range.partition, range.origin] = StreamHead(
-          sequence: Sequence(range.from.rawValue - 1), hash: hash)
-      }
-      return before
-    }
+    /// The partitions of which it holds events that the receiver lacks.
+    package var partitions: Set<Partition> = []
+    /// Whether the receiver wants all of it and will hold exactly the events before it.
+    var isWhole = false
+    /// The last sequence in the file of each stream that it ships.
+    var ends: [StreamID: Sequence] = [:]
   }
 
-  /// Oldest first; files with nothing to ship are left out.
+  /// Oldest first, without files that ship nothing.
   package let files: [PlannedFile]
-  /// What the sender holds in scope: what the receiver holds after the shipment, at least.
-  package let knowledge: Knowledge
-  /// What the receiver said that it holds.
-  package let receiver: Knowledge
-  /// How many events will be shipped.
+  /// The sender's version vector in scope, which the receiver covers after the shipment.
+  package let knowledge: VersionVector
+  /// The receiver's version vector, as the receiver sent it.
+  package let receiver: VersionVector
+  /// How many events the shipment has.
   package let eventCount: UInt64
-  let names: (own: String, peer: String)
 
-  /// Throws `fork` where a stream of the receiver's ends at a border of our files, or with ours, and has
-  /// another hash (the writer finds those that end inside of a file); `failed` if the files do not continue
-  /// each other, or count more events than there can be.
+  /// Throws `fork` if the receiver's events of a stream differ, unless it holds more of it than we
+  /// do. Throws `failed` if the files lack events of the source's version vector, or have a gap.
   package init(
-    source: some ShipmentSource, scope: NarrowedScope, above receiver: Knowledge,
+    source: some ShipmentSource, scope: NarrowedScope, above receiver: VersionVector,
     names: (own: String, peer: String)
   ) throws(ReplicationError) {
-    var held = Knowledge()
-    var planned: [PlannedFile] = []
-    var count: UInt64 = 0
-    for file in try source.shipmentFiles() {
-      var entry = PlannedFile(file: file, partitions: [])
-      entry.hashesBefore.reserveCapacity(file.streams.count)
-      for range in file.streams {
-        guard scope.contains(range.partition) else {
-          entry.isWhole = false
-          entry.hashesBefore.append(.zero)
-          continue
-        }
-        let head = held[range.partition, range.origin]
-        let known = receiver[range.partition, range.origin]
-        guard range.from == head.sequence.next, range.to >= range.from else {
-          throw .failed(
-            "file \(file.number) of the log does not continue \(range.partition), \(range.origin); run `stemma verify` on "
-              + "that node")
-        }
-        let next = StreamHead(sequence: range.to, hash: head.hash + range.hash)
-        held[range.partition, range.origin] = next
-        if known.sequence == next.sequence, known.hash != next.hash {
-          throw .fork(
-            Fork(
-              partition: range.partition, origin: range.origin, sequence: known.sequence,
-              finder: Fork.Side(node: names.own, hash: next.hash),
-              peer: Fork.Side(node: names.peer, hash: known.hash)))
-        }
-        if known.sequence > head.sequence { entry.isWhole = false }
-        if range.to > known.sequence {
-          entry.partitions.insert(range.partition)
-          let new = range.to.rawValue - max(known.sequence, head.sequence).rawValue
-          let (sum, isTooLarge) = count.addingReportingOverflow(new)
-          guard !isTooLarge else {
-            throw .failed(
-              "file \(file.number) of the log counts more events than there can be; run `stemma verify` on that node"
-            )
-          }
-          count = sum
-        }
-        entry.hashesBefore.append(head.hash)
-      }
-      guard !entry.partitions.isEmpty else { continue }
-      planned.append(entry)
-    }
-    files = planned
-    knowledge = held
     self.receiver = receiver
+    knowledge = source.knowledge.restricted { scope.contains($0) }
+    var missing: [StreamID: Sequence] = [:]
+    var shared: [EventName: StreamHash] = [:]
+    var count: UInt64 = 0
+    for partition in knowledge.sortedPartitions {
+      for (origin, head) in knowledge.streams(of: partition) {
+        let known = receiver[partition, origin].sequence
+        guard known <= head.sequence else { continue }
+        let end = EventName(partition: partition, dot: EventID(origin, known))
+        if known == head.sequence {
+          shared[end] = head.hash
+        } else {
+          missing[StreamID(end)] = head.sequence
+          count &+= head.sequence.rawValue - known.rawValue
+        }
+      }
+    }
     eventCount = count
-    self.names = names
+    let ends = missing.keys.compactMap { stream -> EventName? in
+      let known = receiver[stream.partition, stream.origin].sequence
+      return known > .zero ? EventName(partition: stream.partition, dot: EventID(stream.origin, known)) : nil
+    }
+    if !ends.isEmpty { shared.merge(try source.streamHashes(ends)) { own, _ in own } }
+    try Self.compare(shared, ends, receiver, names)
+
+    var planned: [PlannedFile] = []
+    for file in try source.shipmentFiles().reversed() where !missing.isEmpty {
+      var entry = PlannedFile(file: file)
+      var whole: UInt64 = 0
+      for range in try source.streams(of: file, in: Set(missing.keys.map(\.partition))) {
+        // Events may have been appended since the version vector was read.
+        guard let end = missing[range.stream], range.from <= end else { continue }
+        guard range.to == end || range.to > end && end == knowledge[range.partition, range.origin].sequence
+        else { throw Self.contradiction(range.stream) }
+        let known = receiver[range.partition, range.origin].sequence
+        entry.partitions.insert(range.partition)
+        entry.ends[range.stream] = end
+        missing[range.stream] = range.from > known.next ? Sequence(range.from.rawValue - 1) : nil
+        if range.from > known, range.to == end { whole += range.to.rawValue - range.from.rawValue + 1 }
+      }
+      entry.isWhole = whole == file.events
+      if !entry.partitions.isEmpty { planned.append(entry) }
+    }
+    if let stream = missing.keys.min() { throw Self.contradiction(stream) }
+    files = planned.reversed()
   }
 
-  /// The partitions of which something is shipped, sorted.
+  private static func contradiction(_ stream: StreamID) -> ReplicationError {
+    .failed(
+      "the files of the log do not hold \(stream.partition), \(stream.origin) without a gap; run `stemma verify` on that node"
+    )
+  }
+
+  /// Compares the hashes of streams at the receiver's end. `ends`: those that must be present.
+  private static func compare(
+    _ shared: [EventName: StreamHash], _ ends: [EventName], _ receiver: VersionVector,
+    _ names: (own: String, peer: String)
+  ) throws(ReplicationError) {
+    for end in ends where shared[end] == nil { throw contradiction(StreamID(end)) }
+    for (end, hash) in shared.sorted(by: { StreamID($0.key) < StreamID($1.key) }) {
+      let (partition, origin) = (end.partition, end.dot.origin)
+      let theirs = receiver[partition, origin]
+      guard hash != theirs.hash else { continue }
+      throw .fork(
+        Fork(
+          partition: partition, origin: origin, sequence: theirs.sequence,
+          finder: Fork.Side(node: names.own, hash: hash),
+          peer: Fork.Side(node: names.peer, hash: theirs.hash)))
+    }
+  }
+
+  /// The partitions with shipped events, sorted.
   package var partitions: [Partition] {
     files.reduce(into: Set<Partition>()) { $0.formUnion($1.partitions) }.sorted()
   }

@@ -2,31 +2,31 @@ import StemmaEvents
 import StemmaLog
 import StemmaSchema
 
-/// Checks the pieces of a shipment against what this node knows, one after the other. Pure: nothing is
-/// written, and a piece that is refused leaves the reader where it was.
+/// Checks the batches of a shipment in order against this node's version vector. Pure: it writes
+/// nothing, and a rejected batch leaves the reader unchanged.
 ///
-/// A piece is refused if its bytes are damaged (`Piece`), if a stream starts beyond what is held (gap), if it
-/// builds on other events than are held (fork), if a partition was not asked for, or if an event could not
-/// have been made by an honest writer: see `EventCheck`. Events that are held already are compared and
-/// skipped. A piece only ever adds: what it does not mention stays as it is.
+/// A batch is rejected if it is corrupt (`Piece`), starts a stream beyond the held events (gap) or
+/// on other events (fork). It is also rejected for a partition that was not requested, or an event
+/// that no correct writer creates (`EventCheck`). Held events are compared and skipped. A batch
+/// only adds events.
 ///
-/// Of a sender that is believed (`trustsIndexes`), a sealed file that is adopted as it is is not read: what its index
-/// says of the events was counted when the sender sealed it, or took it in, and its digest holds; or it was counted when the
-/// events were gathered for this shipment.
+/// From a trusted sender (`trustsIndexes`), a segment that is adopted unchanged is not read: its
+/// digest matches. The index was computed when the sender sealed or adopted the segment, or
+/// gathered the events for this shipment.
 package struct ShipmentReader: Sendable {
   private let scope: NarrowedScope
   private let check: EventCheck
   private let names: (own: String, peer: String)
   private let trustsIndexes: Bool
-  /// Whether pieces have digests: those that come from outside of this process.
+  /// Whether batches have digests, as all from outside of this process do.
   private let isDigested: Bool
-  /// The log that the pieces must come from.
+  /// The log that must have sent the batches.
   private let sender: LogID
-  /// What this node holds of the scope once it has adopted all pieces that were read.
-  package private(set) var knowledge: Knowledge
+  /// This node's version vector in scope after all batches that were read are adopted.
+  package private(set) var knowledge: VersionVector
 
   package init(
-    sender: LogID, scope: NarrowedScope, knowledge: Knowledge, schema: Schema,
+    sender: LogID, scope: NarrowedScope, knowledge: VersionVector, schema: Schema,
     names: (own: String, peer: String), trustsIndexes: Bool = false, isDigested: Bool = true
   ) {
     self.scope = scope
@@ -42,14 +42,14 @@ package struct ShipmentReader: Sendable {
     try read(arrived([bytes[...]]))
   }
 
-  /// Traps if it knows of what it was not asked for. In debug builds behind each piece.
+  /// Traps if the version vector exceeds the scope. Debug builds call it after each batch.
   func checkInvariants() {
     precondition(knowledge.partitions.keys.allSatisfy(scope.contains), "only what was asked for is received")
     precondition(
       knowledge.partitions.values.allSatisfy { !$0.isEmpty }, "of each partition something is held")
   }
 
-  /// A piece that is to be read when those before it are, in the parts in which it came.
+  /// A received batch, in parts, to be read after the earlier ones.
   func arrived(_ parts: [ArraySlice<UInt8>]) -> ArrivedPiece {
     ArrivedPiece(parts, trustsIndexes ? nil : check, isDigested: isDigested)
   }
@@ -66,7 +66,7 @@ package struct ShipmentReader: Sendable {
     if piece.sealed != nil, !piece.continues(knowledge) { piece = try piece.unpacked() }
     let verified = VerifiedPiece(piece: piece, storedSize: arrived.storedSize, names: names)
     if try verified.sealed(above: knowledge) != nil {
-      if let blocks { try SealedCheck.run(blocks, held: knowledge) }
+      if let blocks { try SealedCheck.run(blocks, held: knowledge, piece.streams) }
       for stream in piece.streams { knowledge[stream.range.partition, stream.range.origin] = stream.head }
       assert(holds(checkInvariants))
       return verified
@@ -83,7 +83,7 @@ package struct ShipmentReader: Sendable {
     return verified
   }
 
-  /// What the sender said after its last piece must be true: all that it holds in scope is held here now.
+  /// Checks that this node holds all events that the sender announced after its last batch.
   package func finish(_ end: TransferEnd) throws(ReplicationError) {
     if let partition = end.knowledge.sortedPartitions.first(where: { !scope.contains($0) }) {
       throw .foreignPartition(partition)
@@ -95,11 +95,11 @@ package struct ShipmentReader: Sendable {
   }
 }
 
-/// A piece that is sound, and fits the knowledge that its reader had. By the time it is adopted the node may
-/// hold more: `remaining(above:)` compares again, under the writer lock.
+/// A valid batch that fits its reader's version vector. At adoption the node may hold more:
+/// `remaining(above:)` compares again, under the writer lock.
 package struct VerifiedPiece: Sendable {
   private let piece: Piece
-  /// As it came.
+  /// The size as received.
   package let storedSize: Int
   private let names: (own: String, peer: String)
 
@@ -112,7 +112,7 @@ package struct VerifiedPiece: Sendable {
   package var streams: [ShippedStream] { piece.streams }
   package var eventCount: Int { piece.eventCount }
 
-  /// The digest of one event; nil if the piece does not hold it.
+  /// The digest of one event; nil if the batch does not hold it.
   package func digest(of name: EventName) throws(ReplicationError) -> StreamHash? {
     let isHeld = streams.map(\.range).contains {
       $0.partition == name.partition && $0.origin == name.dot.origin
@@ -123,18 +123,18 @@ package struct VerifiedPiece: Sendable {
     return zip(piece.events, piece.digests).first { $0.0.name == name }?.1
   }
 
-  /// The sealed file that the piece is, if all of it is new and follows what is held, so that it can be adopted as
-  /// it is. Nil otherwise: then there is `remaining(above:)`. Throws `fork`.
-  package func sealed(above knowledge: Knowledge) throws(ReplicationError) -> SealedContents? {
+  /// The batch's segment, if all of it is new and continues the held events, so that it can be
+  /// adopted unchanged. Nil otherwise: then use `remaining(above:)`. Throws `fork`.
+  package func sealed(above knowledge: VersionVector) throws(ReplicationError) -> SealedContents? {
     guard let sealed = piece.sealed, piece.continues(knowledge) else { return nil }
     try compare(with: knowledge, piece)
     return sealed
   }
 
-  /// Stores what is new in a log, durable on return: a sealed file as it is if nothing of it is held, otherwise
-  /// the events that are not. Returns how many events. The caller holds the writer lock, and says what is held.
-  /// Throws `gap`, `fork`, and what `Log.adopt` does (`LogError`).
-  package func adopt(into log: Log, above held: Knowledge) throws -> UInt64 {
+  /// Stores the new events in a log, durable on return: a segment unchanged if all of it is new,
+  /// otherwise the missing events. Returns their number. The caller holds the writer lock and
+  /// passes the version vector. Throws `gap`, `fork`, and what `Log.adopt` does (`LogError`).
+  package func adopt(into log: Log, above held: VersionVector) throws -> UInt64 {
     if let sealed = try sealed(above: held), log.adoptsAsSegment(rawBytes: sealed.sizes.rawBytes) {
       _ = try log.adopt(sealed)
       return sealed.events
@@ -144,9 +144,9 @@ package struct VerifiedPiece: Sendable {
     return UInt64(adopted.events.count)
   }
 
-  /// The events that are not held yet, in the sender's arrival order, with the notes of their commits. Nil if
-  /// all are. Throws `gap` or `fork`.
-  package func remaining(above knowledge: Knowledge) throws(ReplicationError) -> AdoptedEvents? {
+  /// The missing events, in the sender's arrival order, with the authors and messages of their
+  /// commits. Nil if none are missing. Throws `gap` or `fork`.
+  package func remaining(above knowledge: VersionVector) throws(ReplicationError) -> AdoptedEvents? {
     var events: [Event] = []
     var commits: Set<CommitID> = []
     let piece = try piece.unpacked()
@@ -158,9 +158,10 @@ package struct VerifiedPiece: Sendable {
     return AdoptedEvents(events, notes: piece.notes.filter { commits.contains($0.key) })
   }
 
-  /// Compares every stream with what is held, then gives the events above it.
+  /// Compares every stream with the held one, then passes the missing events to `body`.
   func forEachNew(
-    of piece: Piece, above knowledge: Knowledge, _ body: (Event, StreamHash) throws(ReplicationError) -> Void
+    of piece: Piece, above knowledge: VersionVector,
+    _ body: (Event, StreamHash) throws(ReplicationError) -> Void
   ) throws(ReplicationError) {
     try compare(with: knowledge, piece)
     for (event, digest) in zip(piece.events, piece.digests)
@@ -169,10 +170,10 @@ package struct VerifiedPiece: Sendable {
     }
   }
 
-  /// What a stream had, by the piece, at the point up to which we hold it, must be what we hold. A stream of
-  /// which we hold more than the whole piece cannot be compared, and nothing of it is taken.
-  private func compare(with knowledge: Knowledge, _ piece: Piece) throws(ReplicationError) {
-    var stated = Knowledge()
+  /// Compares each stream of the batch with ours, at our end. A stream of which we hold more than
+  /// the batch cannot be compared, and none of it is adopted.
+  private func compare(with knowledge: VersionVector, _ piece: Piece) throws(ReplicationError) {
+    var stated = VersionVector()
     for stream in piece.streams {
       let range = stream.range
       let head = knowledge[range.partition, range.origin]
@@ -203,13 +204,13 @@ package struct VerifiedPiece: Sendable {
 }
 
 extension Piece {
-  /// Whether every stream of it goes on right where a knowledge ends.
-  func continues(_ knowledge: Knowledge) -> Bool {
+  /// Whether every stream directly continues a version vector.
+  func continues(_ knowledge: VersionVector) -> Bool {
     streams.allSatisfy { $0.range.from == knowledge[$0.range.partition, $0.range.origin].sequence.next }
   }
 }
 
 extension ShippedStream {
-  /// Of whoever holds it all.
+  /// The head of a node that holds the whole range.
   package var head: StreamHead { StreamHead(sequence: range.to, hash: hashBefore + range.hash) }
 }

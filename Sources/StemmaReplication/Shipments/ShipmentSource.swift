@@ -1,41 +1,50 @@
 import StemmaEvents
 import StemmaLog
 
-/// What a shipment is made from: a log, seen as files in the order in which the node came to hold their
-/// events. The files that are listed must not change while the shipment is written, except that the last one
-/// may grow: `streams` say how far it is read.
+/// The source of a shipment: a log as files in arrival order. The listed files must not change
+/// while the shipment is written, except that the last one may grow. Events beyond `knowledge` are
+/// not shipped.
 package protocol ShipmentSource {
-  /// All files, oldest first, without decoding their events.
+  /// The events that the files hold, at least.
+  var knowledge: VersionVector { get }
+  /// All files, oldest first. Reads no events.
   func shipmentFiles() throws(ReplicationError) -> [SourceFile]
-  /// The events of one file, in arrival order: those of `partitions` only, reading no more blocks than these
-  /// need, and none beyond the file's `end`. What cannot be read is told when it is pulled. May be asked for before the
-  /// events of the files before it are pulled.
+  /// The ranges of the streams of some partitions in a file, possibly without hashes.
+  func streams(
+    of file: SourceFile, in partitions: Set<Partition>
+  ) throws(ReplicationError) -> [StreamRange]
+  /// The hashes of streams of `knowledge` up to the sequences in `ends`. Reads the files with the
+  /// later events. Omits a stream that cannot be read that far back.
+  func streamHashes(_ ends: [EventName]) throws(ReplicationError) -> [EventName: StreamHash]
+  /// The events of some partitions in a file, in arrival order, before the file's `end`. Reads only
+  /// the blocks that they need, and reports errors when the event is pulled. The caller may request
+  /// a file before it has pulled the earlier files' events.
   func events(of file: SourceFile, in partitions: Set<Partition>) -> EventPull
-  /// A file, to be shipped as it is; nil if it is not sealed, or so small that its events travel
-  /// better together with others': below `least` bytes of events (`Event.rawSize`).
+  /// A file to ship unchanged. Nil if it is not a segment, or has less than `least` bytes of events
+  /// (`Event.rawSize`), which are better shipped together with others.
   func sealed(_ file: SourceFile, atLeast least: Int) throws(ReplicationError) -> SealedFile?
-  /// Bytes read from the log's files since it was opened.
+  /// Bytes read from the log's files since the opening.
   var bytesRead: UInt64 { get }
 }
 
-/// Gives the next event; nil behind the last.
+/// Returns the next event; nil after the last.
 package typealias EventPull = () throws(ReplicationError) -> DigestedEvent?
 
 /// One file of a source.
 package struct SourceFile: Sendable {
-  package var number: UInt64
-  /// Behind its last event that is shown.
+  /// The position of its first event.
+  package var start: Position
+  /// The end of its visible events.
   package var end: Position
+  package var events: UInt64
   /// `Event.rawSize` of all its events.
   package var rawBytes: UInt64
-  /// What the file holds of each stream. A stream once at most.
-  package var streams: [StreamRange]
 
-  package init(number: UInt64, end: Position, rawBytes: UInt64 = 0, streams: [StreamRange]) {
-    self.number = number
+  package init(start: Position, end: Position, events: UInt64, rawBytes: UInt64 = 0) {
+    self.start = start
     self.end = end
+    self.events = events
     self.rawBytes = rawBytes
-    self.streams = streams
   }
 }
 
@@ -43,11 +52,13 @@ package struct SourceFile: Sendable {
 package struct StreamRange: Hashable, Sendable {
   package var partition: Partition
   package var origin: Origin
-  /// The first and the last, both held.
+  /// The first and the last event, both inclusive.
   package var from: Sequence
   package var to: Sequence
-  /// Of these events alone.
+  /// The hash of these events alone.
   package var hash: StreamHash
+
+  package var stream: StreamID { StreamID(partition: partition, origin: origin) }
 
   package init(partition: Partition, origin: Origin, from: Sequence, to: Sequence, hash: StreamHash) {
     self.partition = partition

@@ -1,53 +1,54 @@
 import StemmaEvents
 import StemmaLog
 
-/// Makes the pieces of a planned shipment, one at a time, so memory holds two pieces whatever the log's size: another
-/// thread encodes the next one while somebody uses the one that was given.
+/// Encodes the batches of a planned shipment in order. Another thread encodes the next batch while
+/// the caller uses the last one, so memory holds two batches for any size of log.
 ///
-/// Reads the planned files in arrival order and cuts where a commit ends once `pieceTarget` bytes of events
-/// are gathered. A piece may span several small files; a sealed file of which the receiver lacks all is a piece as
-/// it is, unless it is small. What is not small is laid out as a sealed file, too: who gets it checks it in place,
-/// and adopts it as it is.
+/// Reads the planned files in arrival order. Ends a batch at a commit boundary after `pieceTarget`
+/// bytes of events. A batch may span several small files. A segment of which the receiver lacks
+/// everything is a batch unchanged, unless it is small. Other large batches are laid out as a
+/// segment too, which the receiver checks in place and adopts unchanged.
 package struct ShipmentWriter<Source: ShipmentSource> {
   private let source: Source
   private let plan: ShipmentPlan
   private let sender: LogID
   private let pieceTarget: Int
-  /// Whether pieces have digests: those that leave the process.
+  /// Whether batches have digests, as all that leave the process do.
   private let isDigesting: Bool
   private let bytesReadBefore: UInt64
 
   private var nextFile = 0
   private var pull: EventPull?
-  /// The events of the files behind that one, the next one first.
+  /// The events of the files after the current one, in order.
   private var upcoming: [EventPull] = []
-  /// As many as keep two processors busy: what is wanted of them may be in memory, as far as few blocks have it.
+  /// Enough to keep two processors busy. The selected events of these files may be in memory.
   private static var filesAhead: Int { 2 }
-  /// How far each stream of the open file was read, but for the one that is being read.
-  private var heads = Knowledge()
-  /// The stream of the last event: most events are of the same as the one before.
+  /// How far the receiver will hold each stream, except the current one.
+  private var heads: VersionVector
+  /// The stream of the last event, because the next event usually has the same.
   private var current: OpenStream?
   private var pending: DigestedEvent?
   private var piece = PieceDraft()
-  /// A file that travels as it is, as the next piece; `heads` is what the receiver holds before it.
-  private var sealed: (file: SealedFile, planned: SourceFile)?
-  /// The piece behind the last one that was given, or why there is none.
+  /// A segment that is the next batch, unchanged.
+  private var sealed: (file: SealedFile, planned: ShipmentPlan.PlannedFile)?
+  /// The batch after the last returned one, or the reason for its absence.
   private var coming: Result<EncodedPiece?, ReplicationError>?
-  /// Raw size of events from which they are worth a file of their own.
+  /// Raw size of events above which they are worth a segment of their own.
   private var sealedSize: Int { pieceTarget / 8 }
 
-  /// Pieces, events and bytes so far.
+  /// Batches, events and bytes so far.
   package private(set) var pieceCount: UInt64 = 0
   package private(set) var eventCount: UInt64 = 0
   package private(set) var bytesShipped: UInt64 = 0
 
-  /// `bytesReadBefore`: the source's count when planning began, so that footers read by the plan count too.
+  /// `bytesReadBefore`: the source's count before planning, so that the plan's reads count too.
   package init(
     source: Source, plan: ShipmentPlan, sender: LogID, bytesReadBefore: UInt64,
     pieceTarget: Int = ReplicationLimits.pieceTarget, isDigesting: Bool = true
   ) {
     self.source = source
     self.plan = plan
+    heads = plan.receiver
     self.sender = sender
     self.pieceTarget = pieceTarget
     self.isDigesting = isDigesting
@@ -57,24 +58,32 @@ package struct ShipmentWriter<Source: ShipmentSource> {
   /// Bytes read from the source since planning began.
   package var bytesRead: UInt64 { source.bytesRead - bytesReadBefore }
 
-  /// What to say to the receiver after the last piece.
+  /// The final message to the receiver.
   package var end: TransferEnd {
     TransferEnd(pieces: pieceCount, events: eventCount, bytesRead: bytesRead, knowledge: plan.knowledge)
   }
 
-  /// The next piece, or nil after the last. Throws `fork` where the receiver holds other events of a stream
-  /// than we do, as soon as the place is reached; `failed` if the log cannot be read or contradicts its own
-  /// footers. What lies behind it is read, too.
+  /// The next batch, or nil after the last. Throws `failed` if the log is unreadable or contradicts
+  /// its own footers or the plan. Reads ahead.
   package mutating func next() throws(ReplicationError) -> [UInt8]? {
     if coming == nil { coming = begun() }
     guard let piece = try coming?.get() else { return nil }
-    coming = begun()
+    // The batch after a segment needs the hashes of its streams, which its encoding yields.
+    if !piece.isSealed { coming = begun() }
     let bytes: [UInt8]
-    do throws(ReplicationError) { bytes = try piece.bytes.take().get() } catch {
-      // Nothing goes out behind what does not.
+    do throws(ReplicationError) {
+      let streams: [ShippedStream]
+      (bytes, streams) = try piece.made.take().get()
+      for stream in streams {
+        heads[stream.range.partition, stream.range.origin] = stream.head
+        try compare(stream.head, stream.range.stream)
+      }
+    } catch {
+      // No batch is sent after a failed one.
       coming = .failure(error)
       throw error
     }
+    if piece.isSealed { coming = begun() }
     guard bytes.count <= ReplicationLimits.piece else {
       throw .failed("a commit takes \(bytes.count) bytes, more than a piece of a shipment can hold")
     }
@@ -85,7 +94,7 @@ package struct ShipmentWriter<Source: ShipmentSource> {
     return bytes
   }
 
-  /// Traps if events would be left out, or come twice. In debug builds at each piece.
+  /// Traps if events would be omitted or repeated. Debug builds call it at each batch.
   package func checkInvariants() {
     precondition(nextFile <= plan.files.count, "files are read once")
     precondition(pull == nil || nextFile < plan.files.count, "what is read is of a file")
@@ -103,7 +112,7 @@ package struct ShipmentWriter<Source: ShipmentSource> {
     do throws(ReplicationError) { return .success(try begin()) } catch { return .failure(error) }
   }
 
-  /// Reads what the next piece is made of.
+  /// Reads the events of the next batch.
   private mutating func begin() throws(ReplicationError) -> EncodedPiece? {
     if let sealed {
       self.sealed = nil
@@ -132,14 +141,10 @@ package struct ShipmentWriter<Source: ShipmentSource> {
       }
       guard sealed == nil, nextFile < plan.files.count else { return nil }
       let planned = plan.files[nextFile]
-      heads = planned.before
-      for partition in planned.partitions.sorted() {
-        for (origin, head) in heads.streams(of: partition) { try compare(head, partition, origin) }
-      }
       if planned.isWhole, let file = try source.sealed(planned.file, atLeast: sealedSize),
         file.end <= UInt64(ReplicationLimits.pieceEvents)
       {
-        sealed = (file, planned.file)
+        sealed = (file, planned)
         nextFile += 1
         return nil
       }
@@ -147,8 +152,8 @@ package struct ShipmentWriter<Source: ShipmentSource> {
     }
   }
 
-  /// The events of the next file. The files behind it are opened, too, so that other threads take apart what is read of
-  /// them; but none that may travel as it is.
+  /// The events of the next file. Also opens the files after it, so that other threads decode them,
+  /// up to the first one that may be shipped unchanged.
   private mutating func opened() -> EventPull {
     if upcoming.isEmpty { open(plan.files[nextFile]) }
     while upcoming.count <= Self.filesAhead, nextFile + upcoming.count < plan.files.count,
@@ -163,28 +168,35 @@ package struct ShipmentWriter<Source: ShipmentSource> {
     upcoming.append(source.events(of: planned.file, in: planned.partitions))
   }
 
-  /// The file must have given what its footer stated, else hashes that go out would be wrong.
+  /// Checks that the file had the events of its footer: wrong hashes would be sent otherwise.
   private mutating func closeFile() throws(ReplicationError) {
     leaveStream()
-    let planned = plan.files[nextFile]
-    let held = planned.before
-    for range in planned.file.streams where planned.partitions.contains(range.partition) {
-      let before = held[range.partition, range.origin]
-      let head = heads[range.partition, range.origin]
-      guard head == StreamHead(sequence: range.to, hash: before.hash + range.hash) else {
-        throw .failed(
-          "file \(planned.file.number) of the log: \(range.partition), \(range.origin) "
-            + "is not what its footer says; run `stemma verify`")
-      }
+    for (stream, end) in plan.files[nextFile].ends {
+      let head = heads[stream.partition, stream.origin]
+      guard head.sequence == end else { throw contradiction(stream) }
+      try compare(head, stream)
     }
     pull = nil
     nextFile += 1
+  }
+
+  /// Throws if a completely read stream differs from the one that the tables have applied.
+  private func compare(_ head: StreamHead, _ stream: StreamID) throws(ReplicationError) {
+    let known = plan.knowledge[stream.partition, stream.origin]
+    guard head.sequence < known.sequence || head == known else { throw contradiction(stream) }
+  }
+
+  private func contradiction(_ stream: StreamID) -> ReplicationError {
+    .failed(
+      "\(stream.partition), \(stream.origin) is not what the footers of the log and the tables say; run `stemma verify`"
+    )
   }
 
   private mutating func take(_ item: DigestedEvent) throws(ReplicationError) {
     let event = item.event
     var stream = stream(of: event)
     let before = stream.head
+    guard event.dot.sequence > stream.known, event.dot.sequence <= stream.end else { return }
     guard event.dot.sequence == before.sequence.next else {
       throw .failed(
         "the log has \(event.dot) of \(event.partition) after \(before.sequence); run `stemma verify` on that node"
@@ -192,10 +204,6 @@ package struct ShipmentWriter<Source: ShipmentSource> {
     }
     stream.head = StreamHead(sequence: event.dot.sequence, hash: before.hash + item.digest)
     current = stream
-    guard event.dot.sequence > stream.known else {
-      try compare(stream.head, event.partition, event.dot.origin)
-      return
-    }
     if piece.events.count == ReplicationLimits.pieceEvents {
       throw .failed("commit \(event.commit) has more events than a piece of a shipment can hold")
     }
@@ -208,7 +216,7 @@ package struct ShipmentWriter<Source: ShipmentSource> {
     leaveStream()
     return OpenStream(
       partition: partition, origin: origin, head: heads[partition, origin],
-      known: plan.receiver[partition, origin].sequence)
+      known: plan.receiver[partition, origin].sequence, end: plan.knowledge[partition, origin].sequence)
   }
 
   private mutating func leaveStream() {
@@ -217,36 +225,27 @@ package struct ShipmentWriter<Source: ShipmentSource> {
     current = nil
   }
 
-  /// Where our stream is as long as the receiver's, both must have the same events.
-  private func compare(_ head: StreamHead, _ partition: Partition, _ origin: Origin) throws(ReplicationError)
-  {
-    let theirs = plan.receiver[partition, origin]
-    guard head.sequence == theirs.sequence, head.hash != theirs.hash else { return }
-    throw .fork(
-      Fork(
-        partition: partition, origin: origin, sequence: head.sequence,
-        finder: Fork.Side(node: plan.names.own, hash: head.hash),
-        peer: Fork.Side(node: plan.names.peer, hash: theirs.hash)))
-  }
-
   private mutating func encodedEvents() -> EncodedPiece {
     assert(holds(checkInvariants))
     defer { piece = PieceDraft() }
-    return EncodedPiece(events: piece.events.count) {
+    return EncodedPiece(events: piece.events.count, isSealed: false) {
       [piece, sender, isDigesting, isSealed = piece.size >= sealedSize] () throws(ReplicationError) in
       do throws(LogError) {
-        return try piece.encoded(sender: sender, isSealed: isSealed, isDigested: isDigesting)
+        return (try piece.encoded(sender: sender, isSealed: isSealed, isDigested: isDigesting), [])
       } catch { throw .failed(error.description) }
     }
   }
 
-  /// The index of a sealed file is what goes out, if its digest holds, which another thread computes.
-  private func encoded(_ sealed: SealedFile, _ planned: SourceFile) -> EncodedPiece {
-    EncodedPiece(events: Int(clamping: sealed.events)) {
+  /// Encodes a segment with its index. Another thread checks its digest.
+  private func encoded(_ sealed: SealedFile, _ planned: ShipmentPlan.PlannedFile) -> EncodedPiece {
+    EncodedPiece(events: Int(clamping: sealed.events), isSealed: true) {
       [sender, heads, isDigesting] () throws(ReplicationError) in
       let contents: SealedContents
-      do throws(LogError) { contents = try sealed.contents() } catch { throw ReplicationError(error) }
-      let streams = contents.footer.partitions.flatMap { run in
+      let partitions: [PartitionRun]
+      do throws(LogError) { (contents, partitions) = try sealed.contents() } catch {
+        throw ReplicationError(error)
+      }
+      let streams = partitions.flatMap { run in
         run.streams.map { stream in
           ShippedStream(
             range: StreamRange(
@@ -255,48 +254,62 @@ package struct ShipmentWriter<Source: ShipmentSource> {
             hashBefore: heads[run.partition, stream.origin].hash)
         }
       }
-      guard streams.map(\.range) == planned.streams, contents.events == sealed.events else {
-        throw .failed(
-          "file \(planned.number) of the log contradicts itself, or has changed; run `stemma verify`")
+      let isPlanned = streams.map(\.range).allSatisfy { range in
+        planned.ends[range.stream] == range.to
+          && heads[range.partition, range.origin].sequence.next == range.from
       }
-      return Piece.encode(sender: sender, streams: streams, sealed: contents, isDigested: isDigesting)
+      guard isPlanned, streams.count == planned.ends.count, contents.events == sealed.events else {
+        throw .failed(
+          "the file at @\(planned.file.start) of the log contradicts itself, or has changed; run `stemma verify`"
+        )
+      }
+      let bytes = Piece.encode(sender: sender, streams: streams, sealed: contents, isDigested: isDigesting)
+      return (bytes, streams)
     }
   }
 }
 
-/// A piece that is being encoded.
+/// A batch that is being encoded.
 private struct EncodedPiece: Sendable {
-  let events: Int
-  let bytes: MadeAhead<Result<[UInt8], ReplicationError>>
+  typealias Made = (bytes: [UInt8], streams: [ShippedStream])
 
-  init(events: Int, _ encode: @escaping @Sendable () throws(ReplicationError) -> [UInt8]) {
+  let events: Int
+  /// Whether it is an unchanged segment, whose streams come with the bytes.
+  let isSealed: Bool
+  let made: MadeAhead<Result<Made, ReplicationError>>
+
+  init(
+    events: Int, isSealed: Bool, _ encode: @escaping @Sendable () throws(ReplicationError) -> Made
+  ) {
     self.events = events
-    bytes = MadeAhead { Result { () throws(ReplicationError) in try encode() } }
+    self.isSealed = isSealed
+    made = MadeAhead { Result { () throws(ReplicationError) in try encode() } }
   }
 }
 
-/// A stream of which events are being taken.
+/// The stream that is being read.
 private struct OpenStream {
   let partition: Partition
   let origin: Origin
-  /// As far as it was read.
+  /// The head of the events read so far.
   var head: StreamHead
-  /// What the receiver holds of it.
+  /// The receiver's last sequence before and after the shipment.
   let known: Sequence
+  let end: Sequence
 }
 
-/// Gathers the events of one piece.
+/// Gathers the events of one batch.
 private struct PieceDraft: Sendable {
-  /// By their places in the piece.
+  /// In batch order.
   private(set) var events: [BlockEvent] = []
-  /// Of the events, at the same indices.
+  /// The digests of the events, at the same indexes.
   private var digests: [StreamHash] = []
   private var notes: [CommitID: CommitNote] = [:]
-  /// The last one of them: events of a commit follow each other.
+  /// The last entry of `notes`: the events of a commit are adjacent.
   private var lastNoted: CommitID?
   private(set) var size = 0
   private var streams: [Partition: [Origin: ShippedStream]] = [:]
-  /// The stream of the last event, not among `streams`.
+  /// The stream of the last event, which `streams` lacks.
   private var current: ShippedStream?
 
   var lastCommit: CommitID? { events.last?.event.commit }
@@ -350,7 +363,7 @@ private struct PieceDraft: Sendable {
     precondition(notes.keys.allSatisfy(commits.contains), "a note is of a commit of which an event is here")
   }
 
-  /// Throws `.overLimit` where one event is larger than a block may be.
+  /// Throws `.overLimit` if one event is larger than a block may be.
   func encoded(sender: LogID, isSealed: Bool, isDigested: Bool) throws(LogError) -> [UInt8] {
     var streams = streams
     if let current { streams[current.range.partition, default: [:]][current.range.origin] = current }

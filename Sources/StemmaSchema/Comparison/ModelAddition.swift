@@ -1,17 +1,17 @@
-/// What a new schema declares of one model and the old one does not. The log can hold events of it all the same: from a time
-/// before an earlier schema hid it, or from a peer.
+/// A new schema's additions to one model. The log can have events of them already: from a time
+/// before an earlier schema hid them, or from a peer.
 package struct ModelAddition: Sendable, Equatable {
-  /// As the new schema declares it.
+  /// The model in the new schema.
   package var model: Model
-  /// Whether the old schema has no model of its stored name.
+  /// Whether no model of the old schema has its stored name.
   package var isNewModel: Bool
   /// Fields outside of the key that are new, or whose embedded type has a new field.
   package var fields: [Field]
 }
 
 extension Schema {
-  /// What `new` adds to this schema; of models that are in both only those that have events. `modelsWithEvents` is asked with
-  /// stored names.
+  /// The additions of `new` to this schema; for models in both, only if they have events. The
+  /// closure `modelsWithEvents` gets stored names.
   package func additions(to new: Schema, modelsWithEvents: (String) -> Bool) -> [ModelAddition] {
     let changed = embeddedTypesWithNewFields(in: new)
     var additions: [ModelAddition] = []
@@ -33,7 +33,7 @@ extension Schema {
     return additions
   }
 
-  /// Names of the embedded types that have a field which this schema does not declare, themselves or inside of another one.
+  /// The embedded types with a field that this schema lacks, directly or in another such type.
   private func embeddedTypesWithNewFields(in new: Schema) -> Set<String> {
     var changed: Set<String> = []
     for type in new.embeddedTypes {

@@ -1,10 +1,10 @@
-/// A field that a peer declares with another type. Events of both are exchanged; each node shows values as they were written.
+/// A field with another type at a peer. Both nodes exchange events, and show values as written.
 package struct PeerFieldType: Sendable, Hashable {
-  /// The stored name; of an embedded type its name.
+  /// The stored name of the model, or the name of the embedded type.
   package var type: String
-  /// The stored name.
+  /// The field's stored name.
   package var field: String
-  /// The peer's type, as SDL.
+  /// The peer's type in SDL.
   package var fieldType: String
 
   package init(type: String, field: String, fieldType: String) {
@@ -15,7 +15,7 @@ package struct PeerFieldType: Sendable, Hashable {
 }
 
 extension Schema {
-  /// Fields outside of keys that a peer's schema declares with another type.
+  /// Fields outside of keys that have another type in a peer's schema.
   package func differingFieldTypes(of other: Schema) -> [PeerFieldType] {
     let own = valueFields
     return other.valueFields.flatMap { type, fields in
@@ -26,15 +26,15 @@ extension Schema {
     }.sorted { ($0.type, $0.field) < ($1.type, $1.field) }
   }
 
-  /// A field that a peer declares with another type, as this schema declares it: `Note.color` and its type as SDL. Nil if
-  /// the types are equal, or there is no such field.
+  /// This schema's declaration of a field with another type at a peer: `Note.color`, with its SDL
+  /// type. Nil if the types are equal, or there is no such field.
   package func ownField(of theirs: PeerFieldType) -> (name: String, type: String)? {
     guard let own = valueFields[theirs.type]?[theirs.field], own.text != theirs.fieldType else { return nil }
     return (own.name, own.text)
   }
 
-  /// Name and type of all fields outside of keys, by the stored names of type and field. Required markers are left out: they
-  /// say nothing about values that are there.
+  /// Name and type of all fields outside of keys, by the stored names of type and field. Required
+  /// markers are left out, because they do not affect existing values.
   private var valueFields: [String: [String: (name: String, text: String)]] {
     func entry(_ type: String, _ field: Field) -> (name: String, text: String) {
       var fieldType = field.type

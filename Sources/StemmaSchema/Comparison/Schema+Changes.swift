@@ -1,11 +1,13 @@
 extension Schema {
-  /// What changes when `new` takes this schema's place, and what of it the log rules out.
+  /// The changes from this schema to `new`, and the refusals of those that the log rules out.
   ///
-  /// Additive changes hold for any log: new models, enums, cases, indexes, relationships; new fields that are
-  /// optional or have a default; required → optional; removal of models and fields, which hides them; renames
-  /// with `@mapsTo`. All others are refused once there are events whose meaning they would change.
+  /// Additive changes are valid for any log: new models, enums, cases, indexes, relationships; new
+  /// fields that are optional or have a default. The same holds for required → optional, renames
+  /// with `@mapsTo`, and removals of models and fields, which hide them. All others are refused
+  /// once there are events whose meaning they would change.
   ///
-  /// Models and fields are the same if their stored names are. `modelsWithEvents` is asked with stored names.
+  /// Models and fields are the same if their stored names are. `modelsWithEvents` gets stored
+  /// names.
   package func changes(
     to new: Schema, modelsWithEvents: (String) -> Bool
   ) -> SchemaComparison {
@@ -62,10 +64,10 @@ extension Schema {
   }
 }
 
-/// What makes older records show something in a field that they do not have.
+/// The advice that gives older records a value in a new field.
 private let givingDefault = "give it a `@default`; in Swift a number, text or Boolean as its literal value"
 
-/// The enums and embedded types of which events may hold values.
+/// The enums and embedded types that may have values in events.
 private struct UsedTypes {
   let schema: Schema
   var names: Set<String> = []
@@ -108,8 +110,8 @@ extension Model {
     }
   }
 
-  /// ⚑ Key, partition rule and conflict policy are for ever: events name keys and partitions, and every node has
-  /// to fold them by the same rules.
+  /// ⚑ Key, partition rule and conflict policy are permanent: events refer to keys and partitions,
+  /// and every node must merge them by the same rules.
   private func comparePermanent(with new: Model, hasEvents: Bool, _ comparison: inout SchemaComparison) {
     if keyText != new.keyText {
       comparison.add(
@@ -140,7 +142,7 @@ extension Model {
       }
       var same = old
       same.target = relationship.target
-      // Renamed fields do not change a relationship, nor does the model's new name.
+      // Renames of fields or of the model do not change a relationship.
       if old.storesReference && relationship.storesReference
         && old.referenceFields.map(stored) == relationship.referenceFields.map(new.stored)
       {
@@ -148,7 +150,7 @@ extension Model {
       }
       if same == relationship && old.target == relationship.target { continue }
       let change = SchemaChange.relationshipChanged(model: new.name, name: relationship.name)
-      // If a reference field becomes required, that has been refused already.
+      // A reference field that becomes required is refused already.
       let isTightened =
         !old.isRequired && relationship.isRequired && old.referenceFields == relationship.referenceFields
         && fields.map(\.isRequired) == new.fields.map(\.isRequired)
@@ -165,7 +167,7 @@ extension Model {
 
   private var storedKey: [String] { keyFields.map { fields[$0].storedName } }
 
-  /// `(partition: String, path: String)`: stored names, so that a rename leaves it alone.
+  /// `(partition: String, path: String)`, with stored names, so that a rename does not change it.
   package var keyText: String {
     let parts = keyFields.map { "\(fields[$0].storedName): \(SDL.typeText(fields[$0].type))" }
     return "(\(parts.joined(separator: ", ")))"
@@ -183,7 +185,7 @@ extension Model {
 private struct FieldComparison {
   var type: String
   var hasEvents: Bool
-  /// Stored names of key parts; what happens to them is told of the key.
+  /// Stored names of key parts, whose changes are reported with the key.
   var key: [String] = []
 
   func compare(_ old: [Field], _ new: [Field], _ comparison: inout SchemaComparison) {
@@ -243,7 +245,7 @@ private struct FieldComparison {
   }
 }
 
-/// What two nodes must agree on before they exchange events of a model.
+/// A difference that prevents two nodes from exchanging events of a model.
 package struct PeerConflict: Sendable, Equatable, CustomStringConvertible {
   package enum Subject: String, Sendable {
     case key
@@ -263,8 +265,8 @@ package struct PeerConflict: Sendable, Equatable, CustomStringConvertible {
 }
 
 extension Schema {
-  /// ⚑ Where a peer's schema differs in key, partition rule or conflict policy of a model that both know: with
-  /// any of these, a session is refused at its start. All other differences are borne.
+  /// ⚑ The differences of a peer's schema in key, partition rule or conflict policy of a common
+  /// model. Any of them makes a session fail at its start. All other differences are accepted.
   package func conflictsWithPeer(_ other: Schema) -> [PeerConflict] {
     models.flatMap { ours -> [PeerConflict] in
       guard let theirs = other.models.first(where: { $0.storedName == ours.storedName }) else { return [] }

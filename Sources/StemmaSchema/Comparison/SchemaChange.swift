@@ -1,12 +1,12 @@
-/// One difference between a schema and the one that is to take its place. Names are those of the new schema,
-/// and of the old one for what goes away.
+/// One difference between a schema and its replacement. Names are those of the new schema, or of
+/// the old one for a removal.
 package enum SchemaChange: Sendable, Equatable, CustomStringConvertible {
   case modelAdded(String)
   /// Hidden; its events stay in the log.
   case modelRemoved(String)
   case modelRenamed(from: String, to: String)
   case tableRenamed(model: String, from: String, to: String)
-  /// The key's definition; of a model without events.
+  /// The key's definition, of a model without events.
   case keyChanged(model: String)
   case partitionRuleChanged(model: String)
   case conflictPolicyChanged(model: String)
@@ -70,7 +70,7 @@ package struct SchemaRefusal: Sendable, Equatable, CustomStringConvertible {
   package var type: String
   package var field: String?
   package var message: String
-  /// What to do instead.
+  /// The alternative.
   package var advice: String
 
   package init(type: String, field: String? = nil, message: String, advice: String) {
@@ -83,7 +83,7 @@ package struct SchemaRefusal: Sendable, Equatable, CustomStringConvertible {
   package var description: String { "\(type)\(field.map { ".\($0)" } ?? ""): \(message); \(advice)" }
 }
 
-/// What a new schema changes, in the order of the new schema.
+/// The changes of a new schema, in its order.
 package struct SchemaComparison: Sendable, Equatable {
   package private(set) var changes: [SchemaChange] = []
   /// If there are any, nothing may be applied.
@@ -93,7 +93,7 @@ package struct SchemaComparison: Sendable, Equatable {
 
   mutating func add(_ change: SchemaChange) { changes.append(change) }
 
-  /// Notes a change that only holds while no event speaks against it.
+  /// Adds a change that is valid only without events.
   mutating func add(
     _ change: SchemaChange, unless hasEvents: Bool, _ type: String, _ field: String?, _ message: String,
     _ advice: String

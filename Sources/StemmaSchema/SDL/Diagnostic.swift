@@ -1,12 +1,12 @@
-/// Something wrong, or worth knowing, at one place of a schema's text.
+/// An error or a warning at one place of a schema's text.
 package struct Diagnostic: Sendable, Equatable, CustomStringConvertible {
   /// Counted from 1.
   package var line: Int
   /// Counted from 1, in Unicode scalars.
   package var column: Int
-  /// What is wrong.
+  /// The problem.
   package var message: String
-  /// What to write instead.
+  /// The correction.
   package var advice: String?
 
   package init(line: Int, column: Int, message: String, advice: String? = nil) {
@@ -21,7 +21,7 @@ package struct Diagnostic: Sendable, Equatable, CustomStringConvertible {
   }
 }
 
-/// A schema's text cannot be taken. All that was found, in the order of the text; never empty.
+/// A schema's text is invalid. All errors found, in the order of the text; never empty.
 package struct SchemaError: Error, Sendable, Equatable, CustomStringConvertible {
   package let diagnostics: [Diagnostic]
 
@@ -44,7 +44,7 @@ extension Diagnostic {
   }
 }
 
-/// Stops the reading of one definition; the reader goes on with the next one.
+/// Ends the reading of one definition; the reader continues with the next one.
 struct SyntaxError: Error {
   let diagnostic: Diagnostic
 

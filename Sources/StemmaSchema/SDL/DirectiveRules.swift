@@ -1,11 +1,11 @@
-/// Which directives and arguments there are.
+/// The known directives and arguments.
 ///
-/// Those that bear on data are read; those of which it is known that they do not are accepted with a warning;
-/// all others are errors, because a directive that is silently skipped might have changed what is stored.
+/// Directives that affect data are read. Directives that are known not to affect data cause a
+/// warning. All others are errors, because an ignored directive might have changed what is stored.
 enum DirectiveRules {
   struct Rule {
     var arguments: [String]
-    /// Known and without a meaning here.
+    /// Known, but without effect here.
     var ignored: [String] = []
     var isRepeatable = false
   }
@@ -37,7 +37,7 @@ enum DirectiveRules {
     "aws_cognito_user_pools", "aws_subscribe",
   ]
 
-  /// Directives of Amplify's first transformer, and what took their place.
+  /// Directives of Amplify's first transformer, with their replacements.
   static let replaced: [String: String] = [
     "key": "write `@primaryKey` on the first field of the key, and `@index` for the others",
     "connection": "write `@hasMany`, `@hasOne` or `@belongsTo`",
@@ -51,7 +51,7 @@ enum DirectiveRules {
 }
 
 extension SchemaReader {
-  /// Keeps the directives that mean something at this place, and reports the others.
+  /// Keeps the directives that are valid at this place, and reports the others.
   mutating func known(
     _ directives: [DirectiveSyntax], _ rules: [String: DirectiveRules.Rule], on subject: String
   ) -> [DirectiveSyntax] {
@@ -65,7 +65,7 @@ extension SchemaReader {
         } else if let advice = DirectiveRules.replaced[name] {
           error(place, "`@\(name)` is not supported", advice)
         } else if DirectiveRules.onModels[name] != nil || DirectiveRules.onFields[name] != nil {
-          error(place, "`@\(name)` cannot stand on \(subject)", Self.rightPlace(of: name))
+          error(place, "`@\(name)` is not allowed on \(subject)", Self.rightPlace(of: name))
         } else {
           error(place, "unknown directive `@\(name)`", Self.advice(for: name, rules.keys.sorted(), subject))
         }
@@ -106,7 +106,7 @@ extension SchemaReader {
 
   // MARK: Arguments
 
-  /// A string that must be there.
+  /// A required string argument.
   mutating func string(_ name: String, of directive: DirectiveSyntax) -> String? {
     guard let argument = directive.argument(name) else {
       error(
@@ -121,7 +121,7 @@ extension SchemaReader {
     return text
   }
 
-  /// A list of strings, or one string. Nil if the argument is absent, or wrong and reported.
+  /// A list of strings, or one string. Nil if absent, or invalid and reported.
   mutating func strings(_ name: String, of directive: DirectiveSyntax) -> [String]? {
     guard let argument = directive.argument(name) else { return nil }
     switch argument.value.kind {
@@ -146,7 +146,7 @@ extension SchemaReader {
     }
   }
 
-  /// One of several words, with or without quotes. Nil if the argument is absent, or wrong and reported.
+  /// One of several words, with or without quotes. Nil if absent, or invalid and reported.
   mutating func word<Word: RawRepresentable & CaseIterable>(
     _ name: String, of directive: DirectiveSyntax, as type: Word.Type
   ) -> Word? where Word.RawValue == String {

@@ -1,6 +1,6 @@
-/// The little JSON that a schema holds: the values of defaults.
+/// The JSON in a schema: default values.
 package enum JSONText {
-  /// A JSON string; only what must be escaped is.
+  /// A JSON string, with the necessary escapes only.
   package static func quoted(_ text: String) -> String {
     var result = "\""
     for scalar in text.unicodeScalars {

@@ -13,7 +13,7 @@ struct Token: Equatable {
   var kind: Kind
   var place: Place
 
-  /// How an error message speaks of the token.
+  /// The token in error messages.
   var text: String {
     switch kind {
     case .name(let text), .int(let text), .float(let text), .punctuator(let text): "`\(text)`"
@@ -23,8 +23,8 @@ struct Token: Equatable {
   }
 }
 
-/// Cuts SDL into tokens; comments, commas and white space are skipped. An error consumes at least one
-/// character, so reading on after it comes to an end.
+/// Splits SDL into tokens; comments, commas and white space are skipped. An error consumes at least
+/// one character, so that reading always ends.
 struct Lexer {
   private let scalars: [Unicode.Scalar]
   private var index = 0
@@ -67,7 +67,7 @@ struct Lexer {
       let code = String(scalar.value, radix: 16, uppercase: true)
       throw SyntaxError(
         start, "unexpected character U+\(String(repeating: "0", count: max(0, 4 - code.count)))\(code)",
-        "names are made of A-Z, a-z, 0-9 and _; text stands in quotes")
+        "names are made of A-Z, a-z, 0-9 and _; text is quoted")
     }
   }
 
@@ -194,7 +194,7 @@ struct Lexer {
     return value
   }
 
-  /// `"""…"""`: common indentation and blank first and last lines are dropped, as the specification says.
+  /// `"""…"""`: drops common indentation and blank first and last lines, as specified.
   private mutating func blockString() throws(SyntaxError) -> String {
     let start = place
     for _ in 0..<3 { advance() }

@@ -1,10 +1,10 @@
-/// Builds the syntax tree. A syntax error ends the definition in which it stands; reading goes on behind it.
+/// Builds the syntax tree. A syntax error ends its definition; parsing continues after it.
 struct Parser {
   private var lexer: Lexer
   private var token = Token(kind: .end, place: Place(line: 1, column: 1))
-  /// Braces that are open where the parser stands.
+  /// The number of open braces.
   private var depth = 0
-  /// Whether `token` is no token of the text, because the lexer failed at it.
+  /// Whether `token` is a substitute, because the lexer has failed at that place.
   private var endsEarly = false
   private(set) var errors: [Diagnostic] = []
   private(set) var warnings: [Diagnostic] = []
@@ -31,7 +31,7 @@ struct Parser {
       case .end where !endsEarly: return
       default: break
       }
-      // What else is wrong in this definition is not reported: most of it would follow from the first error.
+      // Further errors in this definition are not reported: most would follow from the first.
       do { try advance() } catch { continue }
       if isClosing { return }
     }
@@ -80,7 +80,7 @@ struct Parser {
     }
   }
 
-  /// Nil for a root operation type, which says nothing about data.
+  /// Nil for a root operation type, which declares no data.
   private mutating func type() throws(SyntaxError) -> TypeSyntax? {
     let typeName = try name("the name of the type")
     if case .name("implements") = token.kind {
@@ -254,14 +254,14 @@ struct Parser {
     case .punctuator("}"): depth -= 1
     default: break
     }
-    // The token is consumed even if the lexer fails behind it, so that no brace is counted twice.
+    // Consume the token even if the lexer fails after it, so that no brace counts twice.
     token = Token(kind: .end, place: token.place)
     endsEarly = true
     token = try lexer.next()
     endsEarly = false
   }
 
-  /// Takes a punctuator that may stand here.
+  /// Consumes a punctuator, if it is the next token.
   private mutating func take(_ punctuator: String) throws(SyntaxError) -> Bool {
     guard token.kind == .punctuator(punctuator) else { return false }
     try advance()

@@ -1,6 +1,6 @@
 extension SDL {
-  /// The canonical text of a schema: enums, embedded types, then models, each in the schema's order. Keys,
-  /// reference fields and index names are written out; join models of `@manyToMany` are left to be implied.
+  /// The canonical text of a schema: enums, embedded types, models, each in the schema's order.
+  /// Keys, reference fields and index names are explicit; join models of `@manyToMany` are implied.
   package static func print(_ schema: Schema) -> String {
     let implied = Set(schema.models.flatMap { $0.relationships.compactMap(\.joinModel) })
     var definitions = schema.enums.map { type in
@@ -10,7 +10,7 @@ extension SDL {
       "type \(type.name) {\n" + type.fields.map { "  \(head($0))\(standard($0))\n" }.joined() + "}\n"
     }
     definitions += schema.models.filter { !implied.contains($0.name) }.map(definition)
-    // So that an empty file can be told from a schema without models.
+    // Distinguishes a schema without models from an empty file.
     return definitions.isEmpty ? "# no models\n" : definitions.joined(separator: "\n")
   }
 
@@ -76,7 +76,7 @@ extension SDL {
     func entry(_ name: String, _ field: String?) -> String? {
       if field == name { return nil }
       if let field { return "\(name): \"\(field)\"" }
-      // Nothing to switch off unless the field is there.
+      // A default name needs no null unless a field has it.
       return model.field(named: name) == nil ? nil : "\(name): null"
     }
     let entries = [entry("createdAt", model.createdAt), entry("updatedAt", model.updatedAt)].compactMap(

@@ -1,16 +1,17 @@
 /// GraphQL's schema definition language as AWS Amplify uses it: the canonical text of a schema.
 ///
-/// Reading has three steps. The lexer and the parser make a syntax tree with places; a syntax error ends the
-/// definition in which it stands, and if there was any, reading ends here. `SchemaReader` then makes models
-/// of the tree, in phases that each need the one before for all models: types and fields, keys, indexes,
-/// relationships, names. It goes on after an error where it can, so that one run tells most of what is
-/// wrong. What the text leaves unsaid (the field `id`, reference fields, join models) is then in the schema
-/// like everything else.
+/// Reading has three steps. The lexer and the parser build a syntax tree with places. A syntax
+/// error ends its definition, and after any of them reading ends here. `SchemaReader` then builds
+/// models in phases: types and fields, keys, indexes, relationships, names. Each phase needs the
+/// one before for all models. The reader continues after an error if it can, so that one run
+/// reports most errors. The schema contains implied parts, too: the field `id`, reference fields,
+/// join models.
 ///
-/// `print` writes it all out: keys, reference fields and names are explicit, `fields` names fields of the
-/// declaring model and `references` fields of the other one. Reading the result gives an equal schema.
+/// `print` makes keys, reference fields and names explicit. Its `fields` are fields of the
+/// declaring model, its `references` fields of the other one. Reading the result gives an equal
+/// schema.
 package enum SDL {
-  /// Reads a schema. Throws everything that is wrong with it, at most `SchemaLimits.diagnostics` places.
+  /// Reads a schema. Throws all errors in it, at most `SchemaLimits.diagnostics`.
   package static func read(_ text: String) throws(SchemaError) -> (schema: Schema, warnings: [Diagnostic]) {
     guard text.utf8.count <= SchemaLimits.text else {
       let message = "schema of \(text.utf8.count) bytes; at most \(SchemaLimits.text) are read"
@@ -30,11 +31,11 @@ package enum SDL {
     return (schema, warnings)
   }
 
-  /// Reads a schema that is to be stored, and gives its canonical text. A node stores that text, so it
-  /// is read back here.
+  /// Reads a schema for a node to store, and returns its canonical text. The text is read back
+  /// here, because it is what a node stores.
   ///
-  /// Throws as `read` does. Throws also if the canonical text cannot be read: it spells out implied
-  /// fields and names, and can be longer than `SchemaLimits.text`.
+  /// Throws as `read` does, and if the canonical text cannot be read: it has implied fields and
+  /// names, and can be longer than `SchemaLimits.text`.
   package static func readForStoring(
     _ text: String
   ) throws(SchemaError) -> (schema: Schema, canonical: String, warnings: [Diagnostic]) {

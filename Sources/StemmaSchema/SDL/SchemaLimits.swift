@@ -1,4 +1,4 @@
-/// Every limit on schemas. A peer sends its schema when a session starts, so they guard memory and stack.
+/// All limits on schemas. They protect memory and stack, because peers send schemas.
 package enum SchemaLimits {
   /// Longest text of a schema, in bytes.
   package static let text = 1 << 20
@@ -10,6 +10,6 @@ package enum SchemaLimits {
   package static let literalDepth = 32
   /// Most diagnostics that one reading collects.
   package static let diagnostics = 100
-  /// Most stored fields of a model: SQLite's default limit of 2000 columns, less the two of ours.
+  /// Most stored fields of a model: SQLite's default limit of 2000 columns, minus two of ours.
   package static let fields = 1998
 }

@@ -61,7 +61,7 @@ extension SchemaReader {
     }
   }
 
-  /// The position of a field that may be a part of a key or an index. Nil with an error if it may not.
+  /// The position of a field that can be in a key or an index. Nil with an error for others.
   private mutating func scalarField(
     _ name: String, ofModel index: Int, of directive: DirectiveSyntax
   ) -> Int? {
@@ -70,7 +70,7 @@ extension SchemaReader {
     guard let position = models[index].fieldIndex(name) else {
       if let relationship = models[index].relationship(name) {
         error(
-          place, "`\(name)` is a relationship and cannot stand in `@\(directive.name.text)`",
+          place, "`\(name)` is a relationship and cannot be part of `@\(directive.name.text)`",
           relationship.kind == .belongsTo
             ? "name its reference fields" : "name stored fields of `\(model)`")
       } else {
@@ -85,7 +85,7 @@ extension SchemaReader {
       error(
         place == directive.name.place ? field.place : place,
         "`\(name)` is \(field.field.type.isList ? "a list" : "an embedded type") "
-          + "and cannot stand in `@\(directive.name.text)`", "use a field with a scalar or an enum")
+          + "and cannot be part of `@\(directive.name.text)`", "use a field with a scalar or an enum")
       return nil
     }
     return position
@@ -141,8 +141,8 @@ extension SchemaReader {
 
   // MARK: Timestamps
 
-  /// `createdAt` and `updatedAt`, where they are declared, or as `@model(timestamps:)` names them. A name
-  /// given there that is not declared becomes a field.
+  /// The fields `createdAt` and `updatedAt`, if declared, or those that `@model(timestamps:)`
+  /// names. A name given there becomes a field, if it is not declared.
   mutating func readTimestamps(ofModel index: Int) {
     var names: [String: String?] = ["createdAt": "createdAt", "updatedAt": "updatedAt"]
     var given: Set<String> = []
@@ -208,7 +208,7 @@ extension SchemaReader {
     return name
   }
 
-  /// Whether a text may be the name of a stored field.
+  /// Whether a text can be the name of a stored field.
   func isName(_ text: String) -> Bool {
     guard let first = text.unicodeScalars.first, first.startsName, first != "_" else { return false }
     return text.unicodeScalars.allSatisfy(\.continuesName) && text.utf8.count <= SchemaLimits.name
@@ -252,7 +252,7 @@ extension SchemaReader {
       error(
         place,
         "`\(models[index].name)` has two indexes named `\(other.name)`"
-          + (other.name == name ? "" : " but for case"), "give each a name of its own")
+          + (other.name == name ? "" : " except for case"), "give each a name of its own")
       return
     }
     models[index].indexes.append(Index(name: name, fields: fields))

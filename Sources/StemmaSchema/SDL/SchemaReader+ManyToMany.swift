@@ -1,9 +1,9 @@
 extension SchemaReader {
-  /// Makes the join model of each `@manyToMany(relationName:)`.
+  /// Builds the join model of each `@manyToMany(relationName:)`, named as the relation.
   ///
-  /// It is named as the relation; its key is the reference fields of both sides, in the order of their model
-  /// names (of their fields' names, if a model is related to itself), so that both sides of the text and
-  /// all readers agree on it.
+  /// Its key has the reference fields of both sides, in the order of their model names. For a model
+  /// related to itself, the fields' names decide. So both sides of the text and all readers agree
+  /// on the order.
   mutating func readManyToMany() {
     var relations: [String: [RelationshipPath]] = [:]
     var order: [String] = []

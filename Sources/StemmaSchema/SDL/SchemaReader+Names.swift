@@ -1,6 +1,6 @@
 extension SchemaReader {
-  /// ⚑ SQLite folds ASCII case in the names of tables and columns, so names that differ in nothing else
-  /// would meet there. Stored names must differ as well, or two fields would share their events.
+  /// ⚑ SQLite ignores ASCII case in names of tables and columns, so names that differ only in case
+  /// would clash. Stored names must differ as well, or two fields would share their events.
   mutating func checkNames() {
     checkTables()
     var stored: [String: String] = [:]
@@ -30,7 +30,7 @@ extension SchemaReader {
       } else if let other = tables[folded] {
         error(
           model.tablePlace,
-          "tables of `\(other)` and `\(model.name)` have the same name `\(table)` but for case",
+          "tables of `\(other)` and `\(model.name)` have the same name `\(table)` except for case",
           "add `@table(name: \"…\")` to one of them")
       }
       tables[folded] = tables[folded] ?? model.name

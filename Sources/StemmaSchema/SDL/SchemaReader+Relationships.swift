@@ -1,17 +1,18 @@
 extension SchemaReader {
-  /// Where a relationship stands: model, then relationship.
+  /// The place of a relationship: model, then relationship.
   struct RelationshipPath: Equatable {
     var model: Int
     var relationship: Int
   }
 
-  /// Finds the reference fields of every relationship, and makes those that are implied.
+  /// Finds the reference fields of every relationship, and creates the implied ones.
   ///
-  /// Explicit ones come first, because implied ones share their fields: an implicit `@hasMany` those of the one
-  /// explicit `@belongsTo` that faces it, an implicit `@belongsTo` those of the one `@hasMany` or `@hasOne` that
-  /// faces it. An implicit `@hasOne` and the one `@belongsTo` that faces it are one relationship, as in Gen 2: the model
-  /// that belongs to the other stores the reference. What faces nothing gets fields of its own, under Amplify's names; a
-  /// `@hasOne` then stores them in its own model, as in Gen 1.
+  /// Explicit ones come first, because implied ones share their fields. An implicit `@hasMany` has
+  /// those of the only explicit `@belongsTo` on the other side. An implicit `@belongsTo` has those
+  /// of the only `@hasMany` or `@hasOne` there. An implicit `@hasOne` and its only `@belongsTo` are
+  /// one relationship, as in Gen 2: the model that belongs to the other stores the reference. The
+  /// rest get new fields, under Amplify's names; a `@hasOne` then stores them in its own model, as
+  /// in Gen 1.
   mutating func readRelationships() {
     for path in relationshipPaths { readExplicit(path) }
     readManyToMany()
@@ -37,7 +38,7 @@ extension SchemaReader {
       && targetIndex(path) != nil && !models[path.model].keyFields.isEmpty
   }
 
-  /// The other side's model, if it is there and has a key.
+  /// The other side's model, if it exists and has a key.
   private func targetIndex(_ path: RelationshipPath) -> Int? {
     modelNames[self[path].target].flatMap { models[$0].keyFields.isEmpty ? nil : $0 }
   }
@@ -65,7 +66,7 @@ extension SchemaReader {
       self[path].isBroken = true
       return
     }
-    // Both were nil or were read; a wrong one has been reported.
+    // Both are absent or valid; an invalid one is reported already.
     if names == .some(nil) || references == .some(nil) {
       self[path].isBroken = true
       return
@@ -93,8 +94,8 @@ extension SchemaReader {
     }
   }
 
-  /// Gen 1's `@hasMany(indexName:, fields:)`: `fields` repeats the declaring model's key; the children are
-  /// found by an index of theirs, or by their key if no index is named.
+  /// Gen 1's `@hasMany(indexName:, fields:)`: `fields` repeats the declaring model's key. The
+  /// children are found by one of their indexes, or by their key if no index is named.
   private mutating func readIndexedHasMany(
     _ path: RelationshipPath, target: Int, fields: [String]?, _ place: Place
   ) {
@@ -225,7 +226,7 @@ extension SchemaReader {
     let rivals = models[path.model].relationships.indices
       .map { RelationshipPath(model: path.model, relationship: $0) }
       .filter { self[$0].target == child && isOpen($0, .hasOne) }
-    // A `@hasMany` without a `@belongsTo` of its own takes an open one.
+    // A `@hasMany` without its own `@belongsTo` uses an open one.
     let named = models[target].relationships.filter { $0.kind == .belongsTo }.map(\.referenceFields)
     guard facing.count == 1, let inverse = facing.first, rivals.count == 1,
       !inverse.referenceFields.isEmpty || claimed.allSatisfy(named.contains)
@@ -273,7 +274,7 @@ extension SchemaReader {
 
   private func quoted(_ names: [String]) -> String { names.map { "\"\($0)\"" }.joined(separator: ", ") }
 
-  /// Reference fields of the child that relationships of the parent name explicitly.
+  /// The child's reference fields that the parent's relationships use already.
   private func claimedFields(ofParent parent: Int, child: Int) -> [[String]] {
     models[parent].relationships
       .filter { $0.target == models[child].name && !$0.storesReference && !$0.referenceFields.isEmpty }
@@ -286,8 +287,8 @@ extension SchemaReader {
     }
   }
 
-  /// Makes the implied reference fields, or takes declared ones of the same names. If some are declared, the others are
-  /// as required as these: the canonical text names all of them, and reference fields are required together.
+  /// Creates the implied reference fields, or uses declared ones of the same names. If some are
+  /// declared, the others are equally required: the canonical text declares all of them.
   private mutating func makeFields(
     _ path: RelationshipPath, on holder: Int, keyOf parent: Int, prefix: [String], isRequired: Bool
   ) {
@@ -325,7 +326,7 @@ extension SchemaReader {
     self[path].referenceFields = names
   }
 
-  /// Whether reference fields outside of the key are all required, or none; reports an error if not.
+  /// Whether the reference fields are all required, or none; reports an error if not.
   private mutating func agreeOnRequirement(_ free: [Field], _ path: RelationshipPath, _ place: Place) -> Bool
   {
     guard let optional = free.first(where: { !$0.isRequired }), free.contains(where: \.isRequired) else {
@@ -337,8 +338,8 @@ extension SchemaReader {
     return false
   }
 
-  /// A relationship is required if its field is marked so, or its reference fields are that the record's key
-  /// does not fix. Amplify's own schemas have the two disagree, so that is a warning.
+  /// A relationship is required if its field is marked so, or its reference fields outside of the
+  /// key are. The two differ in Amplify's own schemas, so a difference is a warning.
   private mutating func settleRequirement(_ path: RelationshipPath) {
     let draft = self[path]
     guard draft.storesReference, !draft.isBroken, !draft.referenceFields.isEmpty else { return }

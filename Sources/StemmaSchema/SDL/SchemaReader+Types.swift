@@ -1,5 +1,5 @@
 extension SchemaReader {
-  /// Which names there are: models, embedded types, enums. Two of the same name are an error.
+  /// Reads the names of models, embedded types and enums. Duplicate names are errors.
   mutating func readTypeNames() {
     let count = document.types.count + document.enums.count
     let last = [document.types.last?.name.place, document.enums.last?.name.place].compactMap(\.self).max()
@@ -57,7 +57,7 @@ extension SchemaReader {
     enums[syntax.name.text] = EnumType(name: syntax.name.text, cases: cases)
   }
 
-  /// The type of a stored field. Nil, with an error, for models and unknown names.
+  /// The type of a stored field. Nil with an error for models and unknown names.
   private mutating func fieldType(_ syntax: TypeReferenceSyntax) -> FieldType? {
     let name = syntax.name.text
     let base: FieldType.Base
@@ -101,7 +101,7 @@ extension SchemaReader {
       guard fits(syntax.fields.count, syntax.name.place, syntax.name.text) else { continue }
       places[syntax.name.text] = syntax.name.place
       for directive in known(syntax.directives, [:], on: "a type without `@model`") {
-        error(directive.name.place, "`@\(directive.name.text)` cannot stand here")
+        error(directive.name.place, "`@\(directive.name.text)` is not allowed here")
       }
       var fields: [Field] = []
       var seen: Set<String> = []
@@ -132,7 +132,7 @@ extension SchemaReader {
     checkForEndlessTypes(places)
   }
 
-  /// A type that needs a value of itself has no value.
+  /// Reports types that require a value of themselves, and so have no value.
   private mutating func checkForEndlessTypes(_ places: [String: Place]) {
     let needs: [String: [String]] = Dictionary(
       uniqueKeysWithValues: embeddedTypes.map { type in
@@ -222,7 +222,7 @@ extension SchemaReader {
       target: field.type.name.text, isMarkedRequired: field.type.isRequired)
     for other in directives where other.name != directive.name {
       error(
-        other.name.place, "`@\(other.name.text)` cannot stand beside `@\(directive.name.text)`",
+        other.name.place, "`@\(other.name.text)` is not allowed beside `@\(directive.name.text)`",
         "put it on the reference field, or leave it out")
       draft.isBroken = true
     }
@@ -267,7 +267,7 @@ extension SchemaReader {
 
   // MARK: Defaults
 
-  /// The value of `@default` as JSON text. Amplify writes every value as a string; plain literals are read too.
+  /// The value of `@default` as JSON text. Amplify writes strings only; literals are read, too.
   private mutating func readDefault(_ directives: [DirectiveSyntax], _ type: FieldType) -> String? {
     guard let directive = directives.first(where: { $0.name.text == "default" }) else { return nil }
     guard let argument = directive.argument("value") else {
@@ -284,12 +284,12 @@ extension SchemaReader {
       return nil
     }
     if type.isList {
-      error(place, "a list has no default", "`@default` may stand on scalars and enums")
+      error(place, "a list has no default", "`@default` is allowed on scalars and enums")
       return nil
     }
     switch type.base {
     case .embedded(let name):
-      error(place, "`\(name)` has no default", "`@default` may stand on scalars and enums")
+      error(place, "`\(name)` has no default", "`@default` is allowed on scalars and enums")
       return nil
     case .enumeration(let name):
       guard let cases = enums[name]?.cases, cases.contains(text) else {
@@ -311,7 +311,7 @@ extension SchemaReader {
 }
 
 extension Scalar {
-  /// A default as JSON text; nil if the text is no value of this scalar.
+  /// A default as JSON text; nil if the text is not a value of this scalar.
   fileprivate func defaultValue(_ text: String) -> String? {
     switch self {
     case .int, .awsTimestamp: Int64(text).map(String.init)

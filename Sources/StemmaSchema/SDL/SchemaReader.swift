@@ -1,4 +1,4 @@
-/// Makes a schema of a syntax tree. See `SDL` for the phases.
+/// Builds a schema from a syntax tree. See `SDL` for the phases.
 struct SchemaReader {
   let document: Document
   private(set) var errors: [Diagnostic] = []
@@ -22,7 +22,7 @@ struct SchemaReader {
     warnings.append(Diagnostic(place, message, advice))
   }
 
-  /// The schema; without meaning if `errors` is not empty afterwards.
+  /// The schema; invalid if `errors` is not empty afterwards.
   mutating func read() -> Schema {
     readTypeNames()
     readEmbeddedTypes()
@@ -47,7 +47,7 @@ struct ModelDraft {
   var name: String
   var place: Place
   var syntax: [FieldSyntax] = []
-  /// Those that bear on data.
+  /// The directives that affect data.
   var directives: [DirectiveSyntax] = []
   var storedName: String
   var tableName: String
@@ -75,7 +75,7 @@ struct ModelDraft {
   func field(_ name: String) -> Field? { fieldIndex(name).map { fields[$0].field } }
   func relationship(_ name: String) -> RelationshipDraft? { relationships.first { $0.name == name } }
 
-  /// The key's parts in order; empty while the key is unknown or wrong.
+  /// The key's parts in order; empty while the key is unknown or invalid.
   var key: [Field] { keyFields.map { fields[$0].field } }
   func isKeyPart(_ name: String) -> Bool { keyFields.contains { fields[$0].field.name == name } }
 
@@ -104,12 +104,12 @@ struct RelationshipDraft {
   /// Whether the field itself has the required marker.
   var isMarkedRequired: Bool
   var storesReference = false
-  /// Empty until they are known.
+  /// Empty while unknown.
   var referenceFields: [String] = []
   var isRequired = false
   var deleteRule = Relationship.DeleteRule.standard
   var joinModel: String?
-  /// An error was reported; nothing more is to be said about it.
+  /// An error was reported, which suppresses others.
   var isBroken = false
 
   var relationship: Relationship {

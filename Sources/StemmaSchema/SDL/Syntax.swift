@@ -1,4 +1,4 @@
-/// The syntax tree of a schema's text: what was written, with its place, before anything is checked.
+/// The syntax tree of a schema's text, with places, before any check.
 struct Document {
   var types: [TypeSyntax] = []
   var enums: [EnumSyntax] = []

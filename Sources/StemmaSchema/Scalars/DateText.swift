@@ -1,4 +1,4 @@
-/// Dates and times as AWSDate, AWSTime and AWSDateTime write them: extended ISO 8601, in the proleptic
+/// Dates and times as in AWSDate, AWSTime and AWSDateTime: extended ISO 8601, in the proleptic
 /// Gregorian calendar, years 0000 to 9999.
 ///
 ///     AWSDate      2024-02-29            an offset may follow
@@ -6,18 +6,18 @@
 ///     AWSDateTime  date T time, then an offset, which must be there
 ///     offset       Z  +hh:mm  -hh:mm  +hh:mm:ss          up to 23:59:59
 ///
-/// Outside of keys such texts are stored as they were written. Foundation's formatters are not used: they
+/// Outside of keys, these texts are stored as written. Foundation's formatters are not used: they
 /// take a hundred times as long, and an import reads one or two dates a line.
 package struct DateText: Equatable, Sendable {
   /// Days since 1970-01-01.
   var day: Int
   var secondOfDay: Int
-  /// Up to nine digits behind the point, without trailing zeros.
+  /// Up to nine digits after the point, without trailing zeros.
   var fraction: String
   /// Seconds east of UTC.
   var offset: Int
 
-  /// Nil unless it is an AWSDate.
+  /// Whether it is an AWSDate.
   static func isDate(_ text: String) -> Bool {
     var cursor = TextCursor(text)
     guard cursor.date() != nil else { return false }
@@ -26,8 +26,8 @@ package struct DateText: Equatable, Sendable {
 
   static func isTime(_ text: String) -> Bool { nanosecondsOfDay(time: text) != nil }
 
-  /// An AWSTime as nanoseconds since the beginning of the day in UTC, negative or beyond the day where its offset leads
-  /// there. One without an offset is in UTC. Nil if the text is none.
+  /// An AWSTime as nanoseconds since the start of the day in UTC; its offset can make it negative
+  /// or later than the day. Without an offset, it is in UTC. Nil for invalid text.
   package static func nanosecondsOfDay(time text: String) -> Int64? {
     var cursor = TextCursor(text)
     guard let time = cursor.time() else { return nil }
@@ -40,7 +40,7 @@ package struct DateText: Equatable, Sendable {
     return (Int64(digits) ?? 0) + Int64(time.second - offset) * 1_000_000_000
   }
 
-  /// Reads an AWSDateTime. Nil if the text is none.
+  /// Reads an AWSDateTime. Nil for invalid text.
   package init?(dateTime text: String) {
     var cursor = TextCursor(text)
     guard let day = cursor.date(), cursor.take("T"), let time = cursor.time(),
@@ -52,7 +52,7 @@ package struct DateText: Equatable, Sendable {
     self.offset = offset
   }
 
-  /// Makes the text's parts from a clock's reading.
+  /// Converts a clock's reading.
   package init(millisecondsSince1970 milliseconds: Int64) {
     let (seconds, rest) = Self.divided(Int(milliseconds), by: 1000)
     (day, secondOfDay) = Self.divided(seconds, by: 86400)
@@ -63,15 +63,15 @@ package struct DateText: Equatable, Sendable {
     offset = 0
   }
 
-  /// The instant, a fraction of a millisecond cut off.
+  /// The instant, without fractions of a millisecond.
   package var millisecondsSince1970: Int64 {
     let digits = Int64(fraction.prefix(3)) ?? 0
     let scale: Int64 = [1, 100, 10, 1][min(fraction.utf8.count, 3)]
     return (Int64(day) * 86400 + Int64(secondOfDay - offset)) * 1000 + digits * scale
   }
 
-  /// The canonical text, in UTC: seconds always, a fraction only where it is not zero, then `Z`. Nil if that
-  /// leaves the years 0000 to 9999.
+  /// The canonical text, in UTC: seconds always, a fraction only if it is not zero, then `Z`. Nil
+  /// outside of the years 0000 to 9999.
   package var utcText: String? {
     let (carry, second) = Self.divided(secondOfDay - offset, by: 86400)
     let day = self.day + carry

@@ -1,5 +1,5 @@
 extension String {
-  /// An IPv4 or IPv6 address, with a prefix length behind `/` if it names a network.
+  /// An IPv4 or IPv6 address, with a prefix length after `/` for a network.
   var isIPAddress: Bool {
     let parts = split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
     guard let address = parts.first else { return false }
@@ -22,8 +22,8 @@ extension String {
     return parts.count == 4 && parts.allSatisfy { decimal($0, atMost: 255) }
   }
 
-  /// Eight groups of up to four hexadecimal digits; `::` once stands for one or more groups of zeros; the last
-  /// two groups may be written as an IPv4 address (RFC 4291, section 2.2).
+  /// Eight groups of up to four hexadecimal digits. A single `::` means one or more groups of
+  /// zeros. The last two groups can be an IPv4 address (RFC 4291, section 2.2).
   private static func isIPv6(_ text: Substring) -> Bool {
     guard text.utf8.count <= 45 else { return false }
     let halves = text.split(separator: "::", omittingEmptySubsequences: false)

@@ -1,6 +1,6 @@
 extension Scalar {
-  /// The rule that a text breaks as a value of this scalar; nil if it breaks none. Scalars that are not
-  /// written as text, and AWSJSON, whose text the JSON reader checks, take everything.
+  /// The rule that a text breaks as a value of this scalar; nil if none. Scalars that are not text
+  /// accept any, and so does AWSJSON, which the JSON reader checks.
   package func rule(brokenBy text: String) -> String? {
     switch self {
     case .id, .string, .int, .float, .boolean, .awsTimestamp, .awsJSON: nil
@@ -32,16 +32,20 @@ extension String {
   /// Thirty-six characters, hexadecimal digits in groups of 8, 4, 4, 4 and 12.
   package var isUUIDShaped: Bool {
     guard utf8.count == 36 else { return false }
-    var index = 0
-    for byte in utf8 {
+    return utf8.withContiguousStorageIfAvailable(Self.isUUIDShaped)
+      ?? Array(utf8).withUnsafeBufferPointer(
+        Self.isUUIDShaped)
+  }
+
+  private static func isUUIDShaped(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+    for index in bytes.indices {
       let isHyphen = index == 8 || index == 13 || index == 18 || index == 23
-      guard isHyphen ? byte == UInt8(ascii: "-") : byte.isHexDigit else { return false }
-      index += 1
+      guard isHyphen ? bytes[index] == UInt8(ascii: "-") : bytes[index].isHexDigit else { return false }
     }
     return true
   }
 
-  /// `local@domain` of RFC 5321 without comments and quoted parts; UTF-8 is allowed in both (RFC 6531).
+  /// `local@domain` of RFC 5321 without comments and quotes; both may have UTF-8 (RFC 6531).
   fileprivate var isEmail: Bool {
     let parts = utf8.split(separator: UInt8(ascii: "@"), omittingEmptySubsequences: false)
     guard parts.count == 2, utf8.count <= 254, (1...64).contains(parts[0].count) else { return false }
@@ -75,7 +79,7 @@ extension String {
     return (3...15).contains(digits) && utf8.last.map { $0.isDigit || $0 == UInt8(ascii: ")") } == true
   }
 
-  /// A scheme, a colon and something behind it, in the characters that RFC 3986 allows.
+  /// A scheme, a colon and more text, in the characters that RFC 3986 allows.
   fileprivate var isURL: Bool {
     let bytes = Array(utf8)
     guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), colon > 0, bytes[0].isLetter else {

@@ -1,4 +1,4 @@
-/// Walks over the bytes of a text; the readers of scalars share it. Never allocates.
+/// Reads the bytes of a text, for the scalars. Never allocates.
 struct TextCursor {
   private var rest: Substring.UTF8View
 

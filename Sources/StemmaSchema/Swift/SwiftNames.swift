@@ -1,7 +1,7 @@
-/// What the declarations of a schema are called in Swift: as there, but for names that Swift, the library or what its macros
-/// write has taken. Those get a word behind them, and the declaration says by what name the schema knows it.
+/// The Swift names for a schema's declarations: the same, except for names reserved by Swift, the
+/// library or generated code. Those get a suffix, and the declaration gives the schema's name.
 struct SwiftNames {
-  /// Of types, by their names in the schema.
+  /// The renamed types, by their names in the schema.
   private let types: [String: String]
 
   init(_ schema: Schema) {
@@ -21,22 +21,22 @@ struct SwiftNames {
   /// The Swift type of a model, an enum or an embedded type.
   func type(_ name: String) -> String { types[name] ?? name }
 
-  /// The property of a field, without ticks: as macros are told it.
+  /// The property of a field, without backticks, as macros take it.
   ///
-  /// A field that is called as a type would hide the type from what macros write. `isPart`: of a key with several.
+  /// A type's name would hide the type in generated code. `isPart`: of a key of several parts.
   func property(_ name: String, besides others: [String], isPart: Bool) -> String {
     isTaken(name) || isPart && Self.takenParts.contains(name)
       ? Self.free(Naming.lowerCamel(name) + "Field", Set(others)) : name
   }
 
-  /// Whether no property can have the name.
+  /// Whether the name is reserved.
   func isTaken(_ name: String) -> Bool {
     Self.takenMembers.contains(name) || Self.takenTypes.contains(name) || types[name] != nil
   }
 
-  /// What the cases of an enum are called, in their order: `IN_PROGRESS` → `inProgress`.
+  /// The Swift names of an enum's cases, in their order: `IN_PROGRESS` → `inProgress`.
   static func cases(_ values: [String]) -> [String] {
-    // A case that is spelled as Swift spells it keeps its name.
+    // A case in Swift's spelling keeps its name.
     var taken = Set(values.filter { caseName($0) == $0 && !takenCases.contains($0) })
     return values.map { value in
       let name = caseName(value)
@@ -55,17 +55,17 @@ struct SwiftNames {
     return name.first?.isLetter == true ? name : value
   }
 
-  /// The name, with as many `_` behind it as make it another than all that are taken.
+  /// The name, with as many `_` after it as make it unique.
   static func free(_ name: String, _ taken: Set<String>) -> String {
     var free = name
     while taken.contains(free) { free += "_" }
     return free
   }
 
-  /// The name, in ticks if it is a word of the language.
+  /// The name, in backticks if it is a keyword.
   static func quoted(_ name: String) -> String { keywords.contains(name) ? "`\(name)`" : name }
 
-  /// Types that the structs name, macros among them, and what those write into each of them.
+  /// Types that the structs use, macros among them, and types generated in each struct.
   private static let takenTypes: Set<String> = [
     "String", "Int", "Double", "Bool", "Date", "URL", "UUID", "Related", "Codable", "Hashable", "Sendable",
     "CaseIterable", "KeyValue", "Swift", "Stemma", "Any", "Self", "Type", "Protocol", "Table", "Column",
@@ -73,20 +73,20 @@ struct SwiftNames {
     "Relationships", "PrimaryKey",
   ]
 
-  /// Properties that mean something else wherever they are used, or that macros write.
+  /// Properties with another meaning at each use, and generated ones.
   private static let takenMembers: Set<String> = [
     "self", "init", "await", "let", "var", "inout", "primaryKey",
   ]
 
-  /// What a struct of key parts has besides.
+  /// Members of a struct of key parts.
   private static let takenParts: Set<String> = ["parts", "hashValue"]
 
-  /// Likewise of cases: static members of an enum with raw values that is a column.
+  /// Static members of an enum with raw values that is a column.
   private static let takenCases: Set<String> = [
     "self", "init", "Self", "Type", "Protocol", "allCases", "columnType", "read", "misfit",
   ]
 
-  /// Words that a Swift declaration cannot be called without ticks.
+  /// Words that name a Swift declaration only in backticks.
   private static let keywords: Set<String> = [
     "as", "associatedtype", "break", "case", "catch", "class", "continue", "default", "defer", "deinit", "do",
     "else", "enum", "extension", "fallthrough", "false", "fileprivate", "for", "func", "guard", "if",

@@ -1,7 +1,8 @@
-/// Writes a schema as the Swift structs that an app declares it with, so that they read whatever the node holds.
+/// Writes a schema as Swift structs for an app, which can read all values that the node has.
 ///
-/// Types are those of docs/TYPES.md. An `ID`, minted or not, is any text: `String.ID`. A key of several parts becomes a
-/// nested `@Selection`. A name that Swift cannot take is written otherwise, with the schema's beside it.
+/// The types are those of docs/SCHEMA.md. An `ID`, minted or not, is any text: `String.ID`. A key
+/// of several parts becomes a nested `@Selection`. A name that is invalid in Swift is changed; the
+/// code has the schema's, too.
 package struct SwiftSource {
   private let schema: Schema
   private let names: SwiftNames
@@ -35,7 +36,7 @@ package struct SwiftSource {
     return "enum \(name): String, Codable, CaseIterable, KeyValue {\n\(lines.joined())}\n"
   }
 
-  /// An embedded type, which is coded as JSON: there the properties' names are those of the schema.
+  /// An embedded type, encoded as JSON under the schema's names.
   private func declaration(_ type: EmbeddedType) -> String {
     let fields = type.fields.map { field in
       "  var \(SwiftNames.quoted(field.name)): \(types.embedded(field.type))\(field.isRequired ? "" : "?")\n"
@@ -81,12 +82,12 @@ package struct SwiftSource {
       isPart: model.keyFields.count > 1 && model.keyFields.contains { model.fields[$0].name == name })
   }
 
-  /// Properties as macros are told them.
+  /// Properties as arguments of macros.
   private func properties(_ fields: [String], _ model: Model?) -> String {
     fields.map { "\"\(property($0, model))\"" }.joined(separator: ", ")
   }
 
-  /// What stands in front of a property that is not stored as it is called, or as it is typed.
+  /// The attribute of a property whose name or type differs from the stored one, or of a key.
   private func column(
     _ field: Field, _ model: Model, isKey: Bool = false, representation: String? = nil
   ) -> String {
@@ -112,7 +113,7 @@ package struct SwiftSource {
     let lines = parts.map {
       "    \(column($0, model))let \(quoted($0, model)): \(types.keyType($0))\n"
     }
-    // Another property may be called `id`; a part may, too, inside of the key.
+    // Another property may be named `id`, and so may a part inside of the key.
     let others = model.fields.filter { field in !parts.contains { $0.name == field.name } }.map(\.name)
     let taken = Set(others + model.relationships.map(\.name))
     guard taken.contains("id") else {

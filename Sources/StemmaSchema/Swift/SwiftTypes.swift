@@ -1,18 +1,18 @@
-/// The Swift types of a schema's fields, by docs/TYPES.md.
+/// The Swift types of a schema's fields, as in docs/SCHEMA.md.
 struct SwiftTypes {
   let names: SwiftNames
 
-  /// The type of a key part, and of a field that holds one of another record.
+  /// The type of a key part, or of a reference field.
   func keyType(_ field: Field) -> String {
     switch field.type.base {
-    // A `Date` has no fractions of a millisecond.
+    // A `Date` cannot hold fractions of a millisecond.
     case .scalar(.awsDateTime): "String.AWSDateTime"
     case .scalar(let scalar): Self.element(scalar)
     case .enumeration(let name), .embedded(let name): names.type(name)
     }
   }
 
-  /// Whether a field holds a part of another record's key.
+  /// Whether it is a reference field.
   func isReference(_ field: Field, _ model: Model) -> Bool {
     !field.type.isList && model.references.contains { $0.fields.contains(field.name) }
   }
@@ -25,7 +25,7 @@ struct SwiftTypes {
     }
   }
 
-  /// The type of a property of an embedded type. Those are coded as JSON, where a date is a text or a number of seconds.
+  /// The type of a property of an embedded type. In JSON, a date is text or a number of seconds.
   func embedded(_ type: FieldType) -> String {
     switch type.base {
     case .enumeration(let name), .embedded(let name): list(type, names.type(name))
@@ -39,7 +39,7 @@ struct SwiftTypes {
     type.isList ? "[\(element)\(type.elementsRequired ? "" : "?")]" : element
   }
 
-  /// The type behind `as:`, with a question mark where that of an optional property stands.
+  /// The type for `as:`. Its `?` is a placeholder for the optional marker of the property.
   func representation(_ type: FieldType) -> String? {
     if case .embedded = type.base { return "\(property(type))?.JSONRepresentation" }
     guard !type.isList, case .scalar(let scalar) = type.base, Self.property(scalar) != Self.element(scalar)
@@ -47,7 +47,7 @@ struct SwiftTypes {
     return "\(Self.element(scalar))?"
   }
 
-  /// The type of a property of its own.
+  /// The type of a property that is not a list.
   private static func property(_ scalar: Scalar) -> String {
     switch scalar {
     case .id, .awsDate, .awsTime, .awsEmail, .awsPhone, .awsURL, .awsIPAddress, .awsJSON: "String"
@@ -56,7 +56,7 @@ struct SwiftTypes {
     }
   }
 
-  /// The type of an element of a list, or of a key part: one that is a column's by itself.
+  /// The type of a list's element or a key part, which is a column type by itself.
   private static func element(_ scalar: Scalar) -> String {
     switch scalar {
     case .id: "String.ID"

@@ -2,14 +2,14 @@ import StemmaEvents
 import StemmaLog
 
 extension FaultSuite {
-  /// A log of two segments, one of which replaces another, and a journal; and what is in it.
+  /// A log with a journal and several segments, some of them rewritten, and its events.
   struct Specimen: Sendable {
     struct File: Sendable {
       let path: String
       let bytes: [UInt8]
-      /// The file number in the positions of its events; nil: it holds none.
-      let place: UInt64?
-      /// Where what was written ends; zeros that were written ahead may follow.
+      /// The positions of its events; nil if it has none.
+      let positions: Range<Position>?
+      /// The end of the written data; preallocated zeros may follow.
       let end: Int
     }
 
@@ -17,7 +17,7 @@ extension FaultSuite {
     let workload: LogWorkload
     let events: [StoredEvent]
     let files: [File]
-    /// Bytes of all files.
+    /// The size of all files in bytes.
     let size: Int
 
     init(_ shape: LogWorkload.Shape, seed: UInt64) throws(LogError) {
@@ -38,7 +38,8 @@ extension FaultSuite {
         let file = listed.first { $0.path == path }
         files.append(
           File(
-            path: path, bytes: bytes, place: file?.place, end: file.map { Int($0.storedBytes) } ?? bytes.count
+            path: path, bytes: bytes, positions: file?.positions,
+            end: file.map { Int($0.storedBytes) } ?? bytes.count
           ))
       }
       self.files = files
@@ -52,36 +53,31 @@ extension FaultSuite {
       return copy
     }
 
-    /// The positions of a file's events.
-    func range(of file: File) -> Range<Position>? {
-      file.place.map { Position(file: $0, index: 0)..<Position(file: $0 + 1, index: 0) }
-    }
-
-    /// Those of these positions.
+    /// The events in a range of positions; all for nil.
     func events(in range: Range<Position>?) -> [StoredEvent] {
       guard let range else { return events }
       return events.filter { range.contains($0.position) }
     }
   }
 
-  /// One file is not what was written: bytes from `offset` on are.
+  /// One file with wrong bytes from `offset` on.
   struct Spoilt: Sendable {
     let file: Specimen.File
     let bytes: [UInt8]
     let offset: Int
     let mode: Log.Mode
-    /// Neither slot of the watermark is good, either.
+    /// Whether both slots of the watermark are corrupt too.
     var isUnmarked = false
 
-    /// Whether anything that was written is gone, and not only zeros that were written ahead.
+    /// Whether written data is affected, and not only preallocated zeros.
     var isLoss: Bool { offset < file.end }
 
-    /// Whether events may stay out of sight: the older slot of the watermark confirms less, and a reader shows no more than
-    /// what is confirmed.
-    var mayHide: Bool { (file.place == nil || isUnmarked) && mode == .readOnly }
+    /// Whether events may stay invisible: the older slot of the watermark confirms fewer events,
+    /// and a reader shows only confirmed ones.
+    var mayHide: Bool { (file.positions == nil || isUnmarked) && mode == .readOnly }
   }
 
-  /// Every event that a reader gives, and the error that ended it.
+  /// Every event that a reader returns, and the error that ended it.
   static func read(_ reader: EventReader) -> ([StoredEvent], LogError?) {
     var reader = reader
     var events: [StoredEvent] = []
@@ -91,8 +87,9 @@ extension FaultSuite {
     } catch { return (events, error) }
   }
 
-  /// What is wrong with the way in which a log with a damaged file is opened and read. The other files are not
-  /// read, since they are what they were; `isThorough`: they are. `isByRecord`: all is read as tables are made of it, too.
+  /// The violations when a log with a corrupt file is opened and read. The parameter `isThorough`
+  /// also reads the other files, which are unchanged. With `isByRecord`, it also reads everything
+  /// as a rebuild does.
   private static func violations(
     _ specimen: Specimen, _ spoilt: Spoilt, isThorough: Bool, isByRecord: Bool
   ) throws(LogError) -> [String] {
@@ -108,19 +105,19 @@ extension FaultSuite {
       guard let opened = try specimen.workload.reopen(disk, spoilt.mode) else { return ["the log is gone"] }
       log = opened
     } catch {
-      // Only what says that the file is another log's, or a newer version's, keeps a log from being opened.
+      // Only a foreign or newer file, or a bad manifest, may prevent the opening.
       return error.isRefusal && error.names(path, upTo: spoilt.offset) ? [] : ["it does not open: \(error)"]
     }
     if log.recovery.damage.contains(where: { !$0.error.names(path, upTo: spoilt.offset) }) {
       violations.append("damage elsewhere: \(log.recovery.damage)")
     }
     if spoilt.isLoss, !log.recovery.cuts.isEmpty { violations.append("what was durable is cut") }
-    let range = isThorough ? nil : specimen.range(of: spoilt.file)
+    let range = isThorough ? nil : spoilt.file.positions
     violations += self.violations(in: log, specimen.events(in: range), range, spoilt)
     if isByRecord { violations += self.violationsByRecord(in: log, specimen.events, spoilt) }
     let isFound = try log.verify().contains { $0.error.names(path, upTo: spoilt.offset) }
-    // A writer has written the watermark anew.
-    if spoilt.isLoss, !isFound, spoilt.mode == .readOnly || spoilt.file.place != nil {
+    // A writer has rewritten the watermark.
+    if spoilt.isLoss, !isFound, spoilt.mode == .readOnly || spoilt.file.positions != nil {
       violations.append("verify finds nothing")
     }
     if log.bytesRead > 16 * specimen.size { violations.append("\(log.bytesRead) bytes were read") }
@@ -134,12 +131,12 @@ extension FaultSuite {
     return violations
   }
 
-  /// Of reading the log, up to the damage and around it.
+  /// The violations when the log is read, up to the corruption and around it.
   private static func violations(
     in log: Log, _ expected: [StoredEvent], _ range: Range<Position>?, _ spoilt: Spoilt
   ) -> [String] {
     var violations: [String] = []
-    let from = range?.lowerBound ?? Position(file: 0, index: 0)
+    let from = range?.lowerBound ?? .first
     let (found, error) = read(log.events(from: from, to: range?.upperBound))
     if !expected.starts(with: found) { violations.append("a wrong event, or one out of its place") }
     if let error {
@@ -158,7 +155,9 @@ extension FaultSuite {
         violations.append("a wrong event around the damage")
         break
       }
-      if left[..<index].contains(where: { $0.position.file != spoilt.file.place }), !spoilt.mayHide {
+      if left[..<index].contains(where: { spoilt.file.positions?.contains($0.position) != true }),
+        !spoilt.mayHide
+      {
         violations.append("an event of a whole file is left out")
       }
       left = left[(index + 1)...]
@@ -169,7 +168,7 @@ extension FaultSuite {
     return violations
   }
 
-  /// Of reading it record by record: each event once and as it was written, or an error that names the file.
+  /// The violations of reading by record: an event missing, changed or repeated without an error.
   static func violationsByRecord(
     in log: Log, _ expected: [StoredEvent], _ spoilt: Spoilt
   ) -> [String] {
@@ -181,7 +180,7 @@ extension FaultSuite {
     }
   }
 
-  /// A damaged log can be written to, and goes on knowing what is damaged.
+  /// The violations after a write to the corrupt log, which must still report the corruption.
   private static func violations(
     afterWritingTo disk: SimulatedFileSystem, _ specimen: Specimen, _ damage: [Damage]
   ) throws(LogError) -> [String] {
@@ -205,14 +204,14 @@ extension FaultSuite {
     return violations
   }
 
-  /// One byte in this many is a case in which the whole log is read, and written to. Odd, so that both modes have it.
+  /// One byte in this many also reads and writes the whole log. Odd, so that it covers both modes.
   private static let thoroughness = 31
 
-  /// One case in this many reads by record, which reads all files. Odd, as above; with all bits of each byte, each byte is
-  /// in some.
+  /// One case in this many also reads by record, which reads all files. Odd, as above; if all bits
+  /// are flipped, it covers each byte.
   private static let byRecord = 3
 
-  /// A flipped bit in every byte of every file: an error that names the file, or nothing lost.
+  /// Flips a bit in every byte of every file: an error must name the file, or nothing may be lost.
   package static func flips(
     _ shape: LogWorkload.Shape, seed: UInt64, bits: Int
   ) throws(LogError) -> [FaultSuite] {
@@ -231,10 +230,10 @@ extension FaultSuite {
     }
   }
 
-  /// Sealed files in which a bit flips while the watermark is bad, too: one byte in this many.
+  /// One byte in this many of the segments has a flipped bit while the watermark is corrupt.
   private static let unmarkedStep = 61
 
-  /// A bit flips in a sealed file, and neither slot of the watermark is good: as if one were.
+  /// Flips a bit in a segment while both watermark slots are corrupt: the result must not differ.
   package static func flipsWithoutWatermark(
     _ shape: LogWorkload.Shape, seed: UInt64
   ) throws(LogError) -> FaultSuite {
@@ -255,7 +254,7 @@ extension FaultSuite {
     }
   }
 
-  /// Every file ends too early, at every byte, below what was durable: damage, never a shorter log.
+  /// Truncates every durable file at every byte: this is corruption, never a shorter log.
   package static func cuts(_ shape: LogWorkload.Shape, seed: UInt64) throws(LogError) -> [FaultSuite] {
     let specimen = try Specimen(shape, seed: seed)
     return specimen.files.map { (file) -> FaultSuite in
@@ -270,19 +269,19 @@ extension FaultSuite {
 }
 
 extension LogError {
-  /// Whether it says that a file is none of this log's, or of this version.
+  /// Whether the error reports a foreign file, a newer version or a missing manifest.
   fileprivate var isRefusal: Bool {
     switch self {
-    case .newerFormat, .foreignLog: true
+    case .newerFormat, .foreignLog, .noManifest: true
     default: false
     }
   }
 
-  /// Whether a person reads in it which file is meant, and a place in it that is not behind the wrong byte.
+  /// Whether the error names the file, at or before the wrong byte.
   fileprivate func names(_ path: String, upTo offset: Int) -> Bool {
     switch self {
     case .damaged(let found, let place, _): found == path && place <= offset
-    case .newerFormat(let found, _, _), .foreignLog(let found, _, _): found == path
+    case .newerFormat(let found, _, _), .foreignLog(let found, _, _), .noManifest(let found, _): found == path
     default: false
     }
   }

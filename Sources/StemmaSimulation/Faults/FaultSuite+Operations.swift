@@ -2,7 +2,7 @@ import StemmaEvents
 import StemmaLog
 
 extension FaultSuite {
-  /// How many ways of losing unsynced writes are tried for each moment.
+  /// How many ways of losing unsynced writes each case tries.
   static let losses = 3
 
   /// Power fails at every operation: unsynced writes are lost, torn or reordered, names are lost.
@@ -23,18 +23,18 @@ extension FaultSuite {
     }
   }
 
-  /// Errors that operations fail with.
+  /// The errors that operations fail with.
   package static let errors = [
     System.inputOutput, System.noSpace, System.interrupted, System.tooManyFiles, System.noAccess,
   ]
 
-  /// What becomes of the pages of a sync that fails with an error: each operation meets both.
+  /// The fate of the pages after a failed sync; the errors cover both.
   static func pages(_ errno: Int32) -> SimulatedFileSystem.DroppedPages {
     [System.noSpace, System.tooManyFiles].contains(errno) ? .kept : .forgotten
   }
 
-  /// Every operation fails with every error, once and for ever. What is written lazily may fail unnoticed. Where it fails once,
-  /// the same log is used on.
+  /// Every operation fails with every error, once and permanently. Lazy writes may fail unnoticed.
+  /// After a single failure, the workload continues with the same log.
   package static func failures(
     _ shape: LogWorkload.Shape, seed: UInt64, on lie: Lie? = nil
   ) throws(LogError) -> FaultSuite {

@@ -2,20 +2,20 @@ import StemmaEvents
 import StemmaLog
 
 extension FaultSuite {
-  /// What another writer does to a log while it is open elsewhere.
+  /// A change by another writer while the log is open.
   private enum Change: CaseIterable {
     case nothing, appending, sealing, sealingAndAppending, purging
-    /// A last frame is written in part.
+    /// Part of a last frame is written.
     case dying
   }
 
-  /// A log that is open here, and was changed by another writer since.
+  /// An open log that another writer has changed.
   private struct Shared {
     let disk: SimulatedFileSystem
     let log: Log
-    /// What the log holds here, where nothing was taken in yet.
+    /// The events that the open log holds before a refresh.
     let before: [Event]
-    /// What it holds on the disk.
+    /// The events on the disk.
     let after: [Event]
 
     init(
@@ -56,16 +56,17 @@ extension FaultSuite {
       after = try other.allEvents()
     }
 
-    /// What it holds, and by record the same.
+    /// Compares the events of the log, also by record.
     func violations(_ when: String) throws(LogError) -> [String] {
       let violations = try log.allEvents() == after ? [] : ["other events"]
       return try (violations + log.violationsByRecord(after)).map { "\(when): \($0)" }
     }
   }
 
-  /// Each operation of taking in what another writer did fails with each error, once and for ever: it ends with that error, or
-  /// all is taken in. In between the log holds what it held, or more, and nothing for damaged; asked again, it takes in all. A log
-  /// that was poisoned, because its sync failed, is opened again.
+  /// Each operation of a refresh fails with each error, once and permanently. The refresh must end
+  /// with that error or apply everything. In between, the log holds its earlier events or more,
+  /// without corruption. A second refresh must apply everything. A log that a failed sync has
+  /// poisoned is reopened.
   package static func failedRefreshes(
     _ shape: LogWorkload.Shape, seed: UInt64
   ) throws(LogError) -> FaultSuite {

@@ -1,10 +1,10 @@
 import StemmaEvents
 import StemmaLog
 
-/// Recovery is interrupted, and must come to the same end when it is done again.
+/// Recovery is interrupted, and a second recovery must have the same result.
 extension FaultSuite {
-  /// Power fails at each operation of opening a log; the logs that are left are asked for what does not hold. `body` may
-  /// change the disk that it gets.
+  /// Power fails at each operation of opening a log. `body` checks the resulting disk, and may
+  /// change it.
   private static func violationsOfCrashes(
     opening disk: SimulatedFileSystem, _ workload: LogWorkload,
     _ body: (_ disk: SimulatedFileSystem, _ operation: Int) throws(LogError) -> [String]
@@ -17,7 +17,7 @@ extension FaultSuite {
         _ = try workload.reopen(again)
         return []
       } catch {}
-      // It is not opened, and not because of the fault.
+      // The opening fails for another reason than the fault.
       if again.operations.count < operation { return [] }
       again.crash()
       again.checkInvariants()
@@ -27,10 +27,10 @@ extension FaultSuite {
     }
   }
 
-  /// One operation in this many fails without a loss of power, and each sync of a file.
+  /// One operation in this many, and each file sync, also fails without a power failure.
   private static let byFailure = 7
 
-  /// Power fails a second time, at every operation of the recovery from every crash; some of them fail without that, too.
+  /// Power fails again at every operation of the recovery from every crash; some also just fail.
   package static func secondCrashes(
     _ shape: LogWorkload.Shape, seed: UInt64, on lie: Lie? = nil
   ) throws(LogError) -> FaultSuite {
@@ -56,7 +56,7 @@ extension FaultSuite {
     }
   }
 
-  /// `isAsked`: also where the operation is no sync of a file.
+  /// `isAsked`: also if the operation is not a file sync.
   private static func violationsOfFailure(
     _ operation: Int, opening disk: SimulatedFileSystem, _ workload: LogWorkload, isAsked: Bool
   ) throws(LogError) -> [String] {
@@ -71,21 +71,21 @@ extension FaultSuite {
       let failed = again.operations[operation - 1]
       let isSync = failed.hasPrefix("fdatasync ")
       guard isSync || isAsked else { return [] }
-      if isSync, isOpened { return ["its sync failed, and nobody said so"] }
+      if isSync, isOpened { return ["its sync failed, and no error was thrown"] }
       let violations = try workload.violationsAfterRecovery(again, writesMore: pages == .forgotten)
       if !violations.isEmpty { return ["\(failed) failed, pages \(pages): \(violations)"] }
-      // Nothing else drops pages.
+      // Only a sync drops pages.
       if !isSync { return [] }
     }
     return []
   }
 
-  /// One tail, or byte, in this many.
+  /// The step between tails, and between bytes.
   private static let tailStep = 97
   private static let damageStep = 997
 
-  /// Power fails at each operation of the recovery from a torn tail, and from damage: it comes to the same end as if it had
-  /// not.
+  /// Power fails at each operation of the recovery from a torn tail, and from corruption. The
+  /// result must be the same as without the failure.
   package static func interruptedRecoveries(
     _ shape: LogWorkload.Shape, seed: UInt64
   ) throws(LogError) -> [FaultSuite] {
@@ -109,17 +109,17 @@ extension FaultSuite {
     ]
   }
 
-  /// What a log shows when it is opened.
+  /// The observable state of an opened log.
   private struct Sight {
     var events: [StoredEvent] = []
     var damage: [Damage] = []
-    /// Whether opening and reading meet no damage.
+    /// Whether opening and reading find no corruption.
     var isWhole = false
-    /// What is wrong with reading the same by record, or why that ended: nothing, where all is whole.
+    /// The violations of reading by record, or the error that ended it; empty for an intact log.
     var byRecord: [String] = []
-    /// What was cut off, and is kept aside.
+    /// The tails that were cut off and kept.
     var tails: Set<[UInt8]> = []
-    /// Why it is not.
+    /// The error that prevented the opening.
     var refusal: LogError?
 
     init(_ workload: LogWorkload, _ disk: SimulatedFileSystem) {
@@ -132,8 +132,8 @@ extension FaultSuite {
         do throws(LogError) { byRecord = try log.violationsByRecord(events.map(\.event)) } catch {
           byRecord = [error.description]
         }
-        tails = Set(
-          log.recovery.keptTails.map { disk.contents(LogWorkload.directory + "/" + $0) ?? [] })
+        let kept = try disk.list(LogWorkload.directory).filter { $0.contains(".cut") }
+        tails = Set(kept.map { disk.contents(LogWorkload.directory + "/" + $0) ?? [] })
         log.checkInvariants()
       } catch { refusal = error }
     }
@@ -156,7 +156,7 @@ extension FaultSuite {
       if found.byRecord != expected.byRecord {
         return ["by record it is \(found.byRecord), not \(expected.byRecord)"]
       }
-      // It may be kept twice.
+      // A tail may be kept twice.
       return expected.tails.isSubset(of: found.tails) ? [] : ["what was cut off is not kept"]
     }
   }

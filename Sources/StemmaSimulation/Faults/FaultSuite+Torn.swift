@@ -2,10 +2,10 @@ import StemmaEvents
 import StemmaLog
 
 extension FaultSuite {
-  /// One case in this many reads by record, too; each rest is in some.
+  /// One case in this many also reads by record; it covers each `Rest`.
   private static let byRecordWhereTorn = 7
 
-  /// What stands behind a torn write.
+  /// The bytes that follow a torn write.
   private enum Rest: CaseIterable { case nothing, zeros, stale }
 
   private static func torn(_ whole: [UInt8], at place: Int, _ rest: Rest, stale: [UInt8]) -> [UInt8] {
@@ -18,7 +18,7 @@ extension FaultSuite {
     return bytes
   }
 
-  /// A log whose first journal is sealed, and still there.
+  /// A log with a sealed journal, before its manifest lists the segment: the journal still exists.
   struct SealedTwice: Sendable {
     let disk: SimulatedFileSystem
     let workload: LogWorkload
@@ -34,7 +34,9 @@ extension FaultSuite {
       let log = try workload.create(on: disk)
       events = try workload.grow(log, with: &maker)
       let before = LogWorkload.directory + "/00000001.journal"
+      let manifest = LogWorkload.directory + "/manifest"
       journal = disk.contents(before) ?? []
+      let listing = disk.contents(manifest) ?? []
       try log.seal()
       log.close()
       guard let segment = disk.contents(Self.path), disk.contents(before) == nil else {
@@ -42,11 +44,12 @@ extension FaultSuite {
       }
       self.segment = segment
       disk.plant(journal, at: before)
+      disk.plant(listing, at: manifest)
     }
   }
 
-  /// A segment is written while the journal that it stands for is there, and is torn at each byte, under its
-  /// temporary name or, on a disk that keeps no order, already under its own.
+  /// A segment is torn at each byte while its journal exists. It has its temporary name or, on a
+  /// disk that reorders operations, its final one.
   package static func tornSeals(_ shape: LogWorkload.Shape, seed: UInt64) throws(LogError) -> FaultSuite {
     let log = try SealedTwice(shape, seed: seed)
     let (path, events, workload) = (SealedTwice.path, log.events, log.workload)
@@ -71,7 +74,7 @@ extension FaultSuite {
     }
   }
 
-  /// The slot of the watermark that is written after a sync is torn at each byte: what the other slot says holds.
+  /// The watermark slot written after a sync is torn at each byte: the other slot must apply.
   package static func tornWatermarks(
     _ shape: LogWorkload.Shape, seed: UInt64
   ) throws(LogError) -> FaultSuite {
@@ -96,7 +99,7 @@ extension FaultSuite {
       let turn = index % 2
       let place = index / 2 / rests.count
       let (old, new) = (turns[turn], turns[turn + 1])
-      // Only the slot that differs is written; what stands in the other one may turn up in it.
+      // Only the changed slot is written; the content of the other one may appear in it.
       let slot = zip(old, new).prefix { $0 == $1 }.count < size ? 0..<size : size..<2 * size
       let other = slot.lowerBound == 0 ? size..<2 * size : 0..<size
       let written = torn(
@@ -120,10 +123,10 @@ extension FaultSuite {
     }
   }
 
-  /// The last group of a log was written but not synced, and is cut at each byte.
+  /// The last group of a log was written but not synced, and is torn at each byte.
   struct TornTails: Sendable {
     let workload: LogWorkload
-    /// What may be left: whole commits.
+    /// The permitted results: whole commits.
     let stages: [[Event]]
     private let disk: SimulatedFileSystem
     private let path: String
@@ -147,8 +150,8 @@ extension FaultSuite {
 
     var count: Int { (whole.count - durable.count) * Rest.allCases.count }
 
-    /// What is wrong with what an opening says that it has cut, and keeps: all behind the last whole commit, but for zeros
-    /// at the end.
+    /// The violations in the reported and kept tail: all bytes after the last whole commit, except
+    /// trailing zeros.
     func violations(ofCut log: Log, _ disk: SimulatedFileSystem, before: [UInt8]) throws(LogError) -> [String]
     {
       let end = try log.files().last.map { Int($0.storedBytes) } ?? 0
@@ -158,11 +161,10 @@ extension FaultSuite {
       if cut.isEmpty { return cuts.isEmpty ? [] : ["what is no torn tail is cut: \(cuts)"] }
       guard cuts.count == 1, cuts[0].path == path, cuts[0].offset == UInt64(end),
         cuts[0].bytes == UInt64(cut.count)
-      else { return ["\(cut.count) bytes are cut at \(end), and told is \(cuts)"] }
+      else { return ["\(cut.count) bytes are cut at \(end), and reported is \(cuts)"] }
       return disk.contents(cuts[0].keptAt) == cut ? [] : ["what was cut is not kept"]
     }
 
-    /// The journal of a disk.
     func journal(on disk: SimulatedFileSystem) -> [UInt8] { disk.contents(path) ?? [] }
 
     func disk(_ index: Int) -> SimulatedFileSystem {
@@ -174,7 +176,7 @@ extension FaultSuite {
     }
   }
 
-  /// Whole commits stay, the rest is cut.
+  /// Whole commits must remain, the rest must be cut.
   package static func tornTails(_ shape: LogWorkload.Shape, seed: UInt64) throws(LogError) -> FaultSuite {
     let tails = try TornTails(shape, seed: seed)
     return FaultSuite("an unconfirmed tail is torn at each byte", cases: tails.count) {

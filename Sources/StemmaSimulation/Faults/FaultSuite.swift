@@ -1,9 +1,9 @@
 import StemmaEvents
 import StemmaLog
 
-/// One kind of fault, at every place where it can strike a log.
+/// One kind of fault, at every place where it can affect a log.
 ///
-/// Cases are independent of each other and of the order in which they run: any number of threads may share them.
+/// Cases are independent of each other and of their order: any number of threads may share them.
 package struct FaultSuite: Sendable {
   package let name: String
   package let cases: Int
@@ -15,27 +15,31 @@ package struct FaultSuite: Sendable {
     self.body = body
   }
 
-  /// What did not hold in one case, below `cases`; empty: everything held.
+  /// The violations in one case, below `cases`; empty if there are none.
   package func violations(_ index: Int) -> [String] {
     do throws(LogError) { return try body(index) } catch { return ["an error that was not to be: \(error)"] }
   }
 
-  /// How many bytes the log has that is damaged, and how many blocks its sealed files.
+  /// The size of the corrupted log in bytes, and the number of blocks of each segment.
   package static func measures(
     _ shape: LogWorkload.Shape, seed: UInt64
   ) throws(LogError) -> (bytes: Int, blocks: [Int]) {
     let specimen = try Specimen(shape, seed: seed)
     var counts: [Int] = []
     for file in specimen.files where file.path.hasSuffix(".segment") {
-      counts.append(try blocks(of: file, specimen).count)
+      var count = 0
+      try inspect(try InspectedFile(path: file.path, fileSystem: specimen.disk), as: .segment) { part in
+        if part.kind == .block { count += 1 }
+      }
+      counts.append(count)
     }
     return (specimen.files.reduce(0) { $0 + $1.end }, counts)
   }
 
-  /// Which of the lies of a disk the suites are run on: with one of them they must fail.
+  /// A disk's false promise on which the suites are run: with one of them they must fail.
   package typealias Lie = SimulatedFileSystem.Lie
 
-  /// All of them. `bits`: how many of each byte are flipped, one at a time.
+  /// All suites. `bits`: how many bits of each byte are flipped, one at a time.
   package static func all(
     _ shape: LogWorkload.Shape, seed: UInt64, bits: Int
   ) throws(LogError) -> [FaultSuite] {
@@ -44,13 +48,13 @@ package struct FaultSuite: Sendable {
       try tornTails(shape, seed: seed), try tornSeals(shape, seed: seed),
       try tornWatermarks(shape, seed: seed), try failedReads(shape, seed: seed),
       try failedRefreshes(shape, seed: seed),
-    ] + (try interruptedRecoveries(shape, seed: seed)) + (try remedies(shape, seed: seed))
+    ] + (try interruptedRecoveries(shape, seed: seed)) + (try mendings(shape, seed: seed))
       + (try flips(shape, seed: seed, bits: bits))
       + [try flipsWithoutWatermark(shape, seed: seed)]
-      + (try cuts(shape, seed: seed)) + (try shifts(shape, seed: seed))
+      + (try cuts(shape, seed: seed))
   }
 
-  /// How many operations the workload takes when nothing fails.
+  /// How many operations the workload takes without a fault.
   static func operations(_ shape: LogWorkload.Shape, seed: UInt64) throws(LogError) -> Int {
     let disk = SimulatedFileSystem(seed: seed)
     var workload = LogWorkload(shape)
@@ -58,8 +62,8 @@ package struct FaultSuite: Sendable {
     return disk.operations.count
   }
 
-  /// Runs the workload into a fault; says so if it was not met. A write may fail unnoticed: the watermark and the
-  /// zeros ahead are written lazily, and the oracle knows whether anything else was.
+  /// Runs the workload into a fault, and reports it if it caused no error. A lazy write may fail
+  /// unnoticed, as of the watermark and preallocated zeros. The oracle detects any other loss.
   static func run(
     _ workload: inout LogWorkload, into operation: Int, on disk: SimulatedFileSystem, seed: UInt64,
     goesOn: Bool = false
@@ -68,6 +72,6 @@ package struct FaultSuite: Sendable {
       try workload.run(on: disk, seed: seed, goesOn: goesOn)
     } catch { return [] }
     let failed = disk.operations[operation - 1]
-    return failed.hasPrefix("pwrite ") ? [] : ["\(failed) failed, and nobody said so"]
+    return failed.hasPrefix("pwrite ") ? [] : ["\(failed) failed, and no error was thrown"]
   }
 }

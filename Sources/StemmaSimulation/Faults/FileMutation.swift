@@ -1,6 +1,6 @@
-/// What can happen to the bytes of a file, for readers that have to survive all of it.
+/// Corrupts the bytes of a file, to test that readers survive it.
 package enum FileMutation {
-  /// One to three accidents: bits and bytes that change, and bytes that go, come, become zeros or stand twice.
+  /// One to three changes: bits and bytes that change, and bytes cut, inserted, zeroed or doubled.
   package static func apply(to bytes: [UInt8], _ random: inout SplitMix64) -> [UInt8] {
     var bytes = bytes
     for _ in 0...random.below(3) {

@@ -1,18 +1,18 @@
 import StemmaEvents
 import StemmaLog
 
-/// A scripted life of one log (append, seal, adopt, purge), and the oracle outside of it that knows which of its
-/// events must outlive a fault.
+/// A scripted history of one log (append, seal, adopt, purge), with an external oracle of the
+/// events that must survive a fault.
 package struct LogWorkload: Sendable {
-  /// How much is written.
+  /// The amount of data.
   package struct Shape: Sendable {
     /// Events of the larger commits.
     package var events: Int
     /// Letters of each event's text, which deflate to about five bits each.
     package var textLength: Int
-    /// Letters behind these that deflate to next to nothing: of a partition that has many of them a block is made.
+    /// Letters after these that deflate to almost nothing, to fill the blocks of a partition.
     package var filling: Int
-    /// Bytes of raw events at which the log wants to be sealed; an eighth of it is adopted as a segment.
+    /// Bytes of raw events at which the log should be sealed; an eighth is adopted as a segment.
     package var segmentSize: Int
 
     package init(events: Int, textLength: Int, filling: Int = 0, segmentSize: Int) {
@@ -31,17 +31,17 @@ package struct LogWorkload: Sendable {
   package static let directory = "/log"
   package static let logID = LogID(0x0123_4567_89ab_cdef)
   static let purged = Partition("tenant=b")
-  /// The others.
+  /// The remaining partitions.
   private static let left = ["a", "c"]
-  /// The origin of what is appended after recovery.
+  /// The origin of events that are appended after recovery.
   static let laterOrigin = Origin(55)
 
   package let shape: Shape
   /// As `Log.Options.openSegments`.
   var openSegments = LogLimits.openSegments
-  /// Everything that was handed to the log, in order.
+  /// Every event that was passed to the log, in order.
   package private(set) var attempted: [Event] = []
-  /// Events of `attempted` that a sync has confirmed.
+  /// The number of events in `attempted` that a sync has confirmed.
   package private(set) var acknowledged = 0
   /// Whether the purge of a partition was begun.
   private var mayBePurged = false
@@ -54,15 +54,15 @@ package struct LogWorkload: Sendable {
     return options
   }
 
-  /// Runs until the first error. If it `goesOn`, it does what is left with the same log, as a program does that was told of
-  /// an error, until the log refuses; and throws the first one at the end.
+  /// Runs until the first error. If it `goesOn`, it continues with the same log, as a program may,
+  /// until the log is poisoned. It then throws the first error at the end.
   package mutating func run(
     on disk: SimulatedFileSystem, seed: UInt64, goesOn: Bool = false
   ) throws(LogError) {
     var maker = EventMaker(seed: seed)
     let log = try create(on: disk)
     var failure: LogError?
-    for step in 0..<9 {
+    for step in 0..<11 {
       let before = (maker: maker, attempted: attempted.count)
       do throws(LogError) { try take(step, log, &maker) } catch {
         guard goesOn, !log.isPoisoned else { throw failure ?? error }
@@ -80,6 +80,8 @@ package struct LogWorkload: Sendable {
 
   private mutating func take(_ step: Int, _ log: Log, _ maker: inout EventMaker) throws(LogError) {
     switch step {
+    // Commits with relaxed durability: the next step makes them durable.
+    case 1, 5, 8, 9: try append(to: log, &maker)
     case 2, 6: try log.seal()
     // As a segment of its own, and as a frame.
     case 3: try adopt(shape.events + 17, log, &maker)
@@ -88,11 +90,14 @@ package struct LogWorkload: Sendable {
       mayBePurged = true
       maker.partitions = Self.left
       try log.purge { $0 == Self.purged }
-    default: try append(to: log, &maker)
+    default:
+      try append(to: log, &maker)
+      try log.sync()
+      acknowledged = attempted.count
     }
   }
 
-  /// Whether a log that has refused these, and goes on, has none of them; it has all otherwise.
+  /// Whether a usable log holds none of the rejected events; otherwise it holds all of them.
   private func holdsNothing(of events: ArraySlice<Event>, _ log: Log) throws(LogError) -> Bool {
     let names = Set(events.map { EventName(partition: $0.partition, dot: $0.dot) })
     let held = try log.allEvents().count { names.contains(EventName(partition: $0.partition, dot: $0.dot)) }
@@ -117,16 +122,14 @@ package struct LogWorkload: Sendable {
     ]
     attempted += commits.flatMap(\.events)
     _ = try log.append(commits)
-    try log.sync()
-    acknowledged = attempted.count
   }
 
-  /// Traps if more was acknowledged than was ever written.
+  /// Traps if more events were acknowledged than written.
   func checkInvariants() {
     precondition(acknowledged <= attempted.count, "what is acknowledged was handed to the log")
   }
 
-  /// Makes the log, which has nothing yet.
+  /// Creates the empty log.
   func create(on disk: SimulatedFileSystem) throws(LogError) -> Log {
     try Log.create(in: Self.directory, id: Self.logID, fileSystem: disk, options: options)
   }
@@ -139,7 +142,7 @@ package struct LogWorkload: Sendable {
     return events
   }
 
-  /// Opens the log after a fault; nil: there is none, as after a creation that failed.
+  /// Opens the log after a fault; nil if there is none, as after a failed creation.
   package func reopen(_ disk: SimulatedFileSystem, _ mode: Log.Mode = .readWrite) throws(LogError) -> Log? {
     var options = options
     options.mode = mode
@@ -151,8 +154,8 @@ package struct LogWorkload: Sendable {
     }
   }
 
-  /// What of the promises does not hold: the log is a prefix of what was attempted, has all that was
-  /// acknowledged, its commits are whole, and nothing in it is damaged.
+  /// The violated guarantees: the log is a prefix of the attempted events, with all acknowledged
+  /// ones, whole commits and no corruption.
   package func violations(in log: Log) throws(LogError) -> [String] {
     checkInvariants()
     var found = try log.allEvents()
@@ -165,7 +168,7 @@ package struct LogWorkload: Sendable {
       found.removeAll { $0.partition == Self.purged }
     }
     if !log.recovery.damage.isEmpty { violations.append("damage where none is: \(log.recovery.damage)") }
-    if !found.elementsEqual(expected.prefix(found.count)) { violations.append("events that nobody wrote so") }
+    if !found.elementsEqual(expected.prefix(found.count)) { violations.append("events that no call wrote") }
     if found.count < least {
       violations.append("\(least) events were acknowledged, \(found.count) are there")
     }
@@ -180,7 +183,7 @@ package struct LogWorkload: Sendable {
     return violations
   }
 
-  /// What is wrong with a log that was recovered, shown, written to once more, and lost power again.
+  /// The violations of a recovered log after reading, another write and another power failure.
   package func violationsAfterRecovery(
     _ disk: SimulatedFileSystem, writesMore: Bool
   ) throws(LogError) -> [String] {
@@ -198,12 +201,12 @@ package struct LogWorkload: Sendable {
     log.close()
     disk.crash()
     guard let after = try reopen(disk) else { return violations + nothing() }
-    // Recovery has made everything durable that it showed.
+    // Recovery must have made all visible events durable.
     if try after.allEvents() != shown { violations.append("what was shown is gone after a crash") }
     if !after.recovery.damage.isEmpty { violations.append("recovery left damage: \(after.recovery.damage)") }
     return violations
   }
 
-  /// A log may be missing only as long as nothing was acknowledged.
+  /// A log may be missing only while nothing was acknowledged.
   func nothing() -> [String] { acknowledged == 0 ? [] : ["the log is gone"] }
 }

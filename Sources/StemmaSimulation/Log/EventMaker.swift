@@ -1,10 +1,10 @@
 import StemmaEvents
 import StemmaLog
 
-/// Makes events as a node would: sequences without holes, contexts that cover what the record has.
+/// Creates events like a node: sequences without gaps, contexts that cover the record's events.
 package struct EventMaker: Sendable {
   private var random: SplitMix64
-  /// Names of the partitions that events may go to.
+  /// The names of the partitions of new events.
   package var partitions = ["a", "b", "c"]
   package var keysPerPartition = 5
   private var sequences: [EventName: UInt64] = [:]
@@ -14,7 +14,7 @@ package struct EventMaker: Sendable {
 
   package init(seed: UInt64) { random = SplitMix64(seed: seed) }
 
-  /// One commit of `count` events by one origin. `filling`: how many letters that are always the same end each text.
+  /// One commit of `count` events. `filling`: the number of constant letters that end each text.
   package mutating func commit(
     _ count: Int, origin: Origin = Origin(7), textLength: Int = 12, filling: Int = 0
   ) -> [Event] {
@@ -31,9 +31,9 @@ package struct EventMaker: Sendable {
     let partition = Partition("tenant=" + name)
     let model = ["Book", "Author"][random.below(2)]
     let key = Key(.string(name), .string("record \(random.below(keysPerPartition))"))
-    let stream = EventName(partition: partition, dot: Dot(origin, .zero))
+    let stream = EventName(partition: partition, dot: EventID(origin, .zero))
     sequences[stream, default: 0] += 1
-    let dot = Dot(origin, Sequence(sequences[stream, default: 0]))
+    let dot = EventID(origin, Sequence(sequences[stream, default: 0]))
     let record = RecordKey(partition: partition, model: model, key: key)
     let (context, version) = contexts[record] ?? (.empty, .zero)
     time += UInt64(random.below(50))
@@ -54,21 +54,21 @@ package struct EventMaker: Sendable {
 }
 
 extension EventReader {
-  /// All that is left.
+  /// All remaining events.
   package mutating func rest() throws(LogError) -> [StoredEvent] {
     var events: [StoredEvent] = []
     try forEach { events.append($0) }
     return events
   }
 
-  /// Gives all that is left, and checks what the reader believes before the first event, some of them, and the end.
+  /// Passes all remaining events to `body`. Checks the invariants several times, also at the end.
   package mutating func forEach(_ body: (StoredEvent) -> Void) throws(LogError) {
     checkInvariants()
     var count = 0
     while let event = try next() {
       body(event)
       count += 1
-      // A check looks at all that is left: of n events there are log n.
+      // Each check examines all remaining events, so n events get log n checks.
       if count & (count - 1) == 0 { checkInvariants() }
     }
     checkInvariants()
@@ -76,14 +76,13 @@ extension EventReader {
 }
 
 extension Log {
-  /// All events in arrival order.
   package func allEvents() throws(LogError) -> [Event] {
     var reader = events()
     return try reader.rest().map(\.event)
   }
 
-  /// What is wrong with reading it record by record, as tables are made of it, where it holds these events, each once: others,
-  /// one twice, or one that is not there, unless it `mayLack` some. An error ends it, if nothing was wrong before.
+  /// The violations when a log is read by record, as for a rebuild. It must have exactly these
+  /// events, each once; with `mayLack`, some may be missing. Throws an error of the log.
   package func violationsByRecord(
     _ expected: some Swift.Sequence<Event>, mayLack: Bool = false
   ) throws(LogError) -> [String] {

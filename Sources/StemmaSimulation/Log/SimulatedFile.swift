@@ -54,7 +54,7 @@ final class SimulatedFile: File {
     do throws(LogError) {
       try perform("pwrite") { (state) throws(LogError) in state.write(bytes, at: Int(offset), to: inode) }
     } catch {
-      // A failed write leaves half of its bytes behind.
+      // A failed write stores half of its bytes.
       system.closed { state in
         guard state.epoch == epoch, !isClosed.load(ordering: .acquiring) else { return }
         state.write(Array(bytes.prefix(bytes.count / 2)), at: Int(offset), to: inode)

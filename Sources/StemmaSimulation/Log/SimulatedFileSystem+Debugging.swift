@@ -1,7 +1,7 @@
 import StemmaLog
 
 extension SimulatedFileSystem {
-  /// Traps if what the disk believes contradicts itself. For the suites that run on it.
+  /// Traps if the disk's state is inconsistent. For the suites that use it.
   package func checkInvariants() {
     withState { state in
       for names in [state.names, state.durableNames] {
@@ -12,7 +12,7 @@ extension SimulatedFileSystem {
         }
       }
       for (path, entry) in state.names {
-        // Of what is durable a directory's own name may come later.
+        // The durable name of a directory may follow those of its files.
         precondition(
           path == "/" || state.names[State.directory(of: path)] == .directory, "\(path) is in a directory")
         if case .file(let inode) = entry { precondition(state.inodes[inode] != nil, "a name has a file") }

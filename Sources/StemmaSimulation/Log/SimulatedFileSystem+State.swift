@@ -20,7 +20,7 @@ extension SimulatedFileSystem.State {
     }
   }
 
-  /// Changes names for everybody at once, durably only after a sync of the directory.
+  /// Changes names for all readers at once, but durably only after a sync of the directory.
   mutating func change(_ changes: [(path: String, entry: Entry?)]) {
     for (path, entry) in changes { names[path] = entry }
     queue.append(.names(changes))
@@ -34,7 +34,7 @@ extension SimulatedFileSystem.State {
 
   mutating func truncate(_ inode: Int, to size: Int) {
     Self.truncate(&inodes[inode, default: .init()].current, to: size)
-    // Their blocks are given back.
+    // The blocks of dropped ranges after the end are freed.
     inodes[inode]?.dropped.removeAll { $0.lowerBound >= size }
     queue.append(.truncate(inode: inode, size: size))
   }
@@ -50,7 +50,7 @@ extension SimulatedFileSystem.State {
     if image.count < size { image += [UInt8](repeating: 0, count: size - image.count) }
   }
 
-  /// Moves the queued changes that `isMeant` into the durable image.
+  /// Applies the queued changes that `isMeant` to the durable image.
   mutating func settle(_ isMeant: (Change) -> Bool) {
     var rest: [Change] = []
     for change in queue {
@@ -71,7 +71,7 @@ extension SimulatedFileSystem.State {
   private mutating func makeDurable(_ change: Change) {
     switch change {
     case .write(let inode, let offset, var bytes):
-      // Not held while the bytes are written, which would copy the file.
+      // `file` ends before the write, which would otherwise copy the bytes.
       if let file = inodes[inode] {
         for index in file.dropped.joined() where offset..<offset + bytes.count ~= index {
           bytes[index - offset] = index < file.durable.count ? file.durable[index] : 0
@@ -85,7 +85,7 @@ extension SimulatedFileSystem.State {
     }
   }
 
-  /// What a crash does to an unsynced change.
+  /// The effect of a crash on an unsynced change.
   mutating func keepSomeOf(_ change: Change) {
     switch (chooser.below(3), change) {
     case (0, _): break
@@ -94,7 +94,7 @@ extension SimulatedFileSystem.State {
     }
   }
 
-  /// What was in a directory whose own name is lost is lost with it.
+  /// Files in a directory whose own name is lost are lost with it.
   mutating func dropOrphans() {
     while let orphan = durableNames.keys.first(where: {
       $0 != "/" && durableNames[Self.directory(of: $0)] != .directory
@@ -103,7 +103,7 @@ extension SimulatedFileSystem.State {
     }
   }
 
-  /// Either a prefix of any length, or any of its sectors; the file gets its new size in half of the cases.
+  /// Keeps any prefix, or any sectors. After half of the prefixes the file keeps its new size.
   private mutating func keepTorn(_ bytes: [UInt8], at offset: Int, of inode: Int) {
     var image = inodes[inode, default: .init()].durable
     let before = image
@@ -126,7 +126,7 @@ extension SimulatedFileSystem.State {
     inodes[inode, default: .init()].durable = image
   }
 
-  /// What a sync that fails makes of a file. `isLying`: its pages stay, and take nothing to the disk any more.
+  /// The effect of a failed sync on a file. `isLying`: its pages stay, but later writes are lost.
   mutating func drop(_ inode: Int, _ pages: SimulatedFileSystem.DroppedPages, isLying: Bool) {
     let isMeant = Self.isAbout(inode)
     let unsynced = queue.filter(isMeant)

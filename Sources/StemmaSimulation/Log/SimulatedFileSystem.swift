@@ -1,28 +1,29 @@
+import StemmaEvents
 import StemmaLog
-import Synchronization
 
-/// A file system in memory that keeps what is durable apart from what is only written.
+/// A file system in memory that separates durable data from data that is only written.
 ///
-/// Every write, truncation and change of a directory takes effect for readers at once, and stands in a queue
-/// until a sync of that file or directory moves it, in order, into the durable image. `crash` keeps an
-/// arbitrary part of the queue: each operation as a whole, or not, or a write torn to some of its sectors; then
-/// all open files are gone. That is harsher than real disks, which keep more order.
+/// Every write, truncation and directory change is visible to readers at once. It waits in a queue.
+/// A sync of its file or directory moves it, in order, into the durable image. A `crash` keeps an
+/// arbitrary part of the queue: each operation completely or not at all, or a write torn to some of
+/// its sectors. Then all open files are closed. Real disks reorder less.
 ///
-/// A sync of a file that fails writes an arbitrary part of what it should have, too, and drops the rest for good: the next one
-/// succeeds without it. That is what kernels do with pages that they could not write (Rebello et al., "Can Applications
-/// Recover from fsync Failures?", 2020). What readers see then differs, so there are both: `DroppedPages`. What is written from
-/// then on lasts again with the next sync, as `File.sync` promises; where a port does not keep that, it is a `Lie`. The names
-/// of a directory whose sync failed wait for the next one: file systems write these through a journal of their own, and
-/// where that fails, they take no more changes.
+/// A failed sync of a file also writes an arbitrary part of the data, and drops the rest
+/// permanently: the next sync succeeds without it. Kernels do this with pages that they could not
+/// write (Rebello et al., "Can Applications Recover from fsync Failures?", 2020). `DroppedPages`
+/// are the variants that readers see. Later writes become durable with the next sync, as
+/// `File.sync` promises; a port that breaks this is a `Lie`. The names of a directory whose sync
+/// failed wait for the next one: file systems journal them, and accept no change after the journal
+/// fails.
 package final class SimulatedFileSystem: FileSystem {
-  /// An operation that is to fail.
+  /// An operation that fails.
   package struct Fault: Sendable {
-    /// The number of the operation, counted from 1 since the file system was made.
+    /// The number of the operation, counted from 1 since the creation of the file system.
     package var operation: Int
     package var errno: Int32
     /// Whether all later operations fail too.
     package var isLasting: Bool
-    /// What becomes of the pages, where the operation is the sync of a file.
+    /// The fate of the pages if the operation is a file sync.
     package var pages: DroppedPages
 
     package init(
@@ -35,37 +36,37 @@ package final class SimulatedFileSystem: FileSystem {
     }
   }
 
-  /// What readers see of what a failed sync has dropped.
+  /// The data that readers see after a failed sync has dropped pages.
   package enum DroppedPages: Sendable, CaseIterable {
-    /// What the disk has, at once: what `POSIXFileSystem` makes of ext4 and XFS, where the file keeps its length, and what
-    /// Btrfs does, where it may lose it.
+    /// The durable data, at once: `POSIXFileSystem` on ext4 and XFS, where the file keeps its
+    /// length, and Btrfs, where it may lose it.
     case forgotten
-    /// What was written, until power fails: where nothing can be forgotten, as on Darwin and on tmpfs.
+    /// The written data, until power fails: where pages cannot be dropped, as on Darwin and tmpfs.
     case kept
   }
 
-  /// A disk that breaks its word: what relies on it must be caught by whoever tests with it.
+  /// A disk that breaks a promise: tests must detect code that relies on it.
   package enum Lie: Sendable, CaseIterable {
-    /// Syncs of files confirm what they did not do.
+    /// File syncs confirm writes that are not durable.
     case fileSyncs
-    /// Syncs of directories do.
+    /// Directory syncs confirm names that are not durable.
     case directorySyncs
-    /// Syncs of files confirm what was written over bytes that a failed one has dropped, and leave the disk as it is: ext4
-    /// under a port that does not make it forget these.
+    /// File syncs confirm writes over bytes that a failed sync has dropped, but do not store them:
+    /// ext4 under a port that does not drop its pages.
     case writesOverDroppedPages
   }
 
-  /// Torn writes keep or lose pieces of this size.
+  /// The unit that a torn write keeps or loses.
   static let sector = 512
 
   struct Inode: Sendable {
     var durable: [UInt8] = []
     var current: [UInt8] = []
-    /// Where nothing that is written reaches the disk, of one that lies about that.
+    /// Ranges whose writes never reach a disk with `Lie.writesOverDroppedPages`.
     var dropped: [Range<Int>] = []
     /// The open file that holds the lock.
     var lockedBy: Int?
-    /// The open files in the queue for it.
+    /// The open files in the queue for the lock.
     var queue: [Int] = []
   }
 
@@ -77,7 +78,7 @@ package final class SimulatedFileSystem: FileSystem {
   enum Change: Sendable {
     case write(inode: Int, offset: Int, bytes: [UInt8])
     case truncate(inode: Int, size: Int)
-    /// Names that get another entry, at once; nil: none.
+    /// New entries of names, applied together; nil removes a name.
     case names([(path: String, entry: Entry?)])
   }
 
@@ -107,13 +108,13 @@ package final class SimulatedFileSystem: FileSystem {
     state = Mutex(State(chooser: SplitMix64(seed: seed)))
   }
 
-  /// What was asked of the file system, one line each, failed operations too.
+  /// The requested operations, one line each, including failed ones.
   package var operations: [String] { state.withLock { $0.operations } }
 
   /// Files that were opened and not yet closed.
   package var openFiles: Int { state.withLock { $0.open.count } }
 
-  /// Their paths, for the message of a test.
+  /// Their paths, for test messages.
   package var openPaths: [String] { state.withLock { $0.open.values.sorted() } }
 
   /// How many bytes of files were read.
@@ -121,7 +122,7 @@ package final class SimulatedFileSystem: FileSystem {
 
   package func inject(_ faults: [Fault]) { state.withLock { $0.faults = faults } }
 
-  /// The machine loses power now and starts again. Faults end.
+  /// Simulates a power failure and restart. Clears the faults.
   package func crash() {
     state.withLock { state in
       for change in state.queue { state.keepSomeOf(change) }
@@ -143,7 +144,7 @@ package final class SimulatedFileSystem: FileSystem {
     }
   }
 
-  /// The current bytes of a file, without an operation; nil if there is none.
+  /// The current bytes of a file, without counting an operation; nil if it does not exist.
   package func contents(_ path: String) -> [UInt8]? {
     state.withLock { state in
       guard case .file(let inode) = state.names[path] else { return nil }
@@ -151,7 +152,7 @@ package final class SimulatedFileSystem: FileSystem {
     }
   }
 
-  /// Puts bytes into a file, durable at once, without an operation: rot, or a file from elsewhere.
+  /// Stores durable bytes in a file, without counting an operation: bit rot, or a foreign file.
   package func plant(_ bytes: [UInt8], at path: String) {
     state.withLock { state in
       let number: Int
@@ -168,7 +169,7 @@ package final class SimulatedFileSystem: FileSystem {
     }
   }
 
-  /// A copy of all names and bytes, with nothing unsynced, no faults, and a count of operations of its own.
+  /// A copy of all names and bytes, synced, without faults, and with its own count of operations.
   package func copy(seed: UInt64 = 1) -> SimulatedFileSystem {
     let copy = SimulatedFileSystem(seed: seed, lie: lie)
     let (names, inodes, next) = state.withLock { ($0.names, $0.inodes, $0.nextInode) }
@@ -181,7 +182,7 @@ package final class SimulatedFileSystem: FileSystem {
     return copy
   }
 
-  /// Counts an operation and fails if it must.
+  /// Counts an operation, and fails if a fault is injected for it.
   func perform<Result: Sendable>(
     _ operation: String, _ path: String, _ body: (inout State) throws(LogError) -> Result
   ) throws(LogError) -> Result {
@@ -286,6 +287,6 @@ package final class SimulatedFileSystem: FileSystem {
     }
   }
 
-  /// One user has it all.
+  /// The simulation has one user.
   package func isOwn(_ directory: String) -> Bool { true }
 }

@@ -1,7 +1,7 @@
 import StemmaEvents
 import StemmaSchema
 
-/// A law that a merge broke, with the history that shows it.
+/// A violated merge law, with the history that shows it.
 package struct LawFailure: Error, Sendable, CustomStringConvertible {
   package enum Law: String, Sendable {
     case order = "every order that keeps causes before effects gives the same state"
@@ -29,14 +29,14 @@ package struct LawFailure: Error, Sendable, CustomStringConvertible {
   }
 }
 
-/// Numbers of what was checked.
+/// The amounts of checked data.
 package struct LawCounts: Sendable, Equatable {
   package var histories: UInt64 = 0
   /// Sets of events that a node can hold.
   package var closedSets: UInt64 = 0
   /// Single deliveries: an event to a closed set.
   package var deliveries: UInt64 = 0
-  /// Delivery orders of whole histories that these deliveries make up.
+  /// The delivery orders of whole histories that these deliveries cover.
   package var orders: UInt64 = 0
 
   package init() {}
@@ -49,13 +49,14 @@ package struct LawCounts: Sendable, Equatable {
   }
 }
 
-/// Grows a history event by event, and checks each law on every set of its events that a node can hold.
+/// Extends a history event by event, and checks each law on every set of its events that a node can
+/// hold.
 ///
-/// Those sets are closed: with an event they have its causes and the earlier events of its stream. Every
-/// delivery order is a path through them from the empty set to the full one. A merge that takes every single
-/// step into a set to the same state therefore gives one state for all orders of all sets; and since each
-/// state equals what its bytes give, for every grouping into transactions. So n events need at most n·2^n
-/// steps instead of n! orders.
+/// These sets are closed: with an event they contain its causes and the earlier events of its
+/// stream. Every delivery order is a path through them from the empty set to the full one. If every
+/// step into a set gives the same state, so do all orders. Each state also equals its decoded
+/// encoding, so every grouping into transactions gives it too. Thus n events need at most n·2^n
+/// steps, not n! orders.
 package struct HistoryWalk<Subject: MergeSubject> {
   package typealias Events = UInt32
 
@@ -66,9 +67,9 @@ package struct HistoryWalk<Subject: MergeSubject> {
   }
 
   package private(set) var events: [Event] = []
-  /// Of each event: what has to be delivered before it.
+  /// For each event, the events that must be delivered before it.
   package private(set) var pasts: [Events] = []
-  /// In rising order of `events`.
+  /// In ascending order of `events`.
   package private(set) var closed: [ClosedSet]
   package private(set) var counts = LawCounts()
 
@@ -77,8 +78,8 @@ package struct HistoryWalk<Subject: MergeSubject> {
   private let naive: [NaiveMerge]
   private var places: [Int]
 
-  /// `checksParts`: whether the laws other than that of order are checked on sets that leave out an event of
-  /// the history too. Where all histories are walked, such a set is, up to renaming, one of the smaller ones.
+  /// `checksParts`: whether sets without all events are checked for more than the law of order. A
+  /// walk over all histories checks such a set, up to renaming, as a smaller history.
   package init(_ subject: Subject, limit: Int, checksParts: Bool) {
     self.subject = subject
     self.checksParts = checksParts
@@ -88,7 +89,7 @@ package struct HistoryWalk<Subject: MergeSubject> {
     closed = [ClosedSet(events: 0, state: subject.empty, orders: 1)]
   }
 
-  /// Adds an event that is to be delivered after `past`, and checks every closed set that has it.
+  /// Adds an event whose delivery follows `past`, and checks every closed set that contains it.
   package mutating func push(_ event: Event, past: Events) throws(LawFailure) {
     let bit: Events = 1 << Events(events.count)
     events.append(event)
@@ -108,14 +109,14 @@ package struct HistoryWalk<Subject: MergeSubject> {
     }
   }
 
-  /// Counts the history as it stands as a whole one.
+  /// Counts the current history as complete.
   package mutating func finish() {
     assert(holds(checkInvariants))
     counts.histories += 1
     counts.orders &+= closed.last?.orders ?? 0
   }
 
-  /// Traps if a set of events is not found, or is not closed. In debug builds at each history.
+  /// Traps if a set of events is not found, or is not closed. Debug builds call it at each history.
   package func checkInvariants() {
     precondition(pasts.count == events.count, "each event has a past")
     precondition(places.count { $0 >= 0 } == closed.count, "each closed set has a place")
@@ -163,7 +164,7 @@ package struct HistoryWalk<Subject: MergeSubject> {
   private var whole: Events { (1 << Events(events.count)) - 1 }
 
   private func members(_ set: Events) -> [Event] {
-    // Most sets that are asked for are whole, and copying events is a good part of what the laws take.
+    // Most requested sets are whole, and copying events takes much of the time of the laws.
     if set == whole { return events }
     return events.indices.filter { set & (1 << Events($0)) != 0 }.map { events[$0] }
   }
@@ -184,7 +185,7 @@ package struct HistoryWalk<Subject: MergeSubject> {
     }
   }
 
-  /// A state that comes back from its bytes as it was goes on as it would have gone on: states are values.
+  /// A state that equals its decoded encoding also continues like it, because states are values.
   private func checkBytes(_ state: Subject.State, _ set: Events, _ policy: Int) throws(LawFailure) {
     do {
       if try subject.restored(state, policy: policy) != state {
@@ -219,7 +220,7 @@ package struct HistoryWalk<Subject: MergeSubject> {
     do {
       guard let folded = try subject.fold(members.reversed() + members) else { return }
       if folded != state { throw failure(.fold, set, policy, "reversed and doubled") }
-      // A history with one order may be folded without sorting.
+      // A history with only one order may be folded without sorting.
       if orders == 1, try subject.fold(members) != state {
         throw failure(.fold, set, policy, "in its only order")
       }

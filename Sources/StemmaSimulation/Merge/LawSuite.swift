@@ -1,18 +1,18 @@
 import StemmaEvents
 import StemmaSchema
 
-/// Histories on which the laws are checked of `RecordState` itself, in shares that may run at once.
+/// Histories on which the laws are checked for `RecordState`, in shares that may run in parallel.
 ///
-/// It stands here and not where it is run, as the walk is compiled for `RealMerge` only in its own module.
+/// It is in this module because the walk is specialized for `RealMerge` only here.
 package enum LawSuite: Sendable {
-  /// Every history of so many events.
+  /// Every history of this number of events.
   case all(Int, [Content])
-  /// Random ones, of up to so many events.
+  /// Random histories, up to this number of events.
   case sample(Int, upTo: Int, seed: UInt64, lowersVersions: Bool = false)
 
   private static let pieceSize = 250
 
-  /// Checks the histories of one share, the first of which is 0. Models: as `RealMerge`.
+  /// Checks the histories of one share, numbered from 0. Models: see `RealMerge`.
   package func check(_ policies: [Model], share: Int, of shares: Int) -> LawReport {
     switch self {
     case .all(let events, let contents):
@@ -20,7 +20,7 @@ package enum LawSuite: Sendable {
       laws.checkAll(events: events, share: share, of: shares)
       return LawReport(laws)
     case .sample(let count, let limit, let seed, let lowersVersions):
-      // Pieces with seeds of their own: the histories are the same however many shares there are.
+      // Each group has its own seed: the number of shares does not change the histories.
       var laws = MergeLaws(
         RealMerge(policies), contents: Content.varied, limit: limit, lowersVersions: lowersVersions)
       let pieces = max(1, count / Self.pieceSize)
@@ -33,10 +33,10 @@ package enum LawSuite: Sendable {
   }
 }
 
-/// What came of a suite, or of a share of it.
+/// The results of a suite, or of a share of it.
 package struct LawReport: Sendable {
   package private(set) var counts = LawCounts()
-  /// Those that are kept whole.
+  /// The failures that are kept completely.
   package private(set) var failures: [LawFailure] = []
   package private(set) var failed: UInt64 = 0
 

@@ -1,7 +1,7 @@
 import StemmaEvents
 import StemmaSchema
 
-/// What an event of a history does; where it stands in it comes from the walk.
+/// The content of an event; the walk determines its place in the history.
 package struct Content: Hashable, Sendable {
   package var operation: Operation
   package var assignments: [Assignment]
@@ -24,8 +24,8 @@ package struct Content: Hashable, Sendable {
     Content(.update, ["b": .string("1")]),
   ]
 
-  /// For samples: more values, several fields at once, half references, times, a field that no schema knows,
-  /// values of another type than the schema's.
+  /// For samples: more values, several fields at once, incomplete references, times, a field that
+  /// no schema has, and values of other types than the schema's.
   package static let varied: [Content] =
     everyOperation + [
       Content(.create, ["a": .string("2"), "b": .string("1"), "unknown": .int(1)]),
@@ -60,14 +60,14 @@ package struct MergeLaws<Subject: MergeSubject> {
   private var shape = Shape()
   private let contents: [Content]
   private let lowersVersions: Bool
-  /// Stops at the first failure, where one is all that is wanted.
+  /// Stops at the first failure, if one is enough.
   private let stopsAtFailure: Bool
 
-  /// How many failures are kept whole.
+  /// How many failures are kept completely.
   private static var keptFailures: Int { 3 }
 
-  /// `limit`: the most events of a history. `checksParts`: see `HistoryWalk`. `lowersVersions`: events have any version
-  /// up to the one that follows from their context, as writers make them to whom the tables do not show all of it.
+  /// `limit`: the maximum length of a history. `checksParts`: see `HistoryWalk`. `lowersVersions`:
+  /// versions may be lower than the context implies, as from writers that read partial tables.
   package init(
     _ subject: Subject, contents: [Content], limit: Int, checksParts: Bool = true,
     lowersVersions: Bool = false, stopsAtFailure: Bool = false
@@ -78,13 +78,13 @@ package struct MergeLaws<Subject: MergeSubject> {
     self.stopsAtFailure = stopsAtFailure
   }
 
-  /// Every history of so many events, up to renaming: each content, each origin (old or new), each context (a
-  /// closed set of the events before; so two branches inside one origin are among them). `share` of `shares`
-  /// takes every n-th history of two events with all that grows from it.
+  /// Every history of this number of events, up to renaming: each content, each origin, old or new,
+  /// and each context. A context is a closed set of earlier events, so one origin may have two
+  /// branches. The share takes every n-th history of two events with all its extensions.
   ///
-  /// Renaming is left out by an order: events are listed by how many causes they stack (contexts and
-  /// streams), then context, content and origin. Every history has such a list, few have two. `visit` gets
-  /// every whole history.
+  /// An order removes most renamings: events are sorted by the height of their causes (contexts and
+  /// streams), then by context, content and origin. Every history has such a list, and few have
+  /// two. `visit` receives every complete history.
   package mutating func checkAll(
     events: Int, share: Int = 0, of shares: Int = 1, visit: ([Event]) -> Void = { _ in }
   ) {
@@ -96,7 +96,7 @@ package struct MergeLaws<Subject: MergeSubject> {
     grow(to: events, after: nil, takes: takes, visit: visit)
   }
 
-  /// `takes` is asked about each history of two events.
+  /// `takes` decides on each history of two events.
   private mutating func grow(
     to limit: Int, after last: Shape.Place?, takes: () -> Bool, visit: ([Event]) -> Void
   ) {
@@ -128,7 +128,7 @@ package struct MergeLaws<Subject: MergeSubject> {
       if stopsAtFailure, failed > 0 { return }
       let events = 2 + random.below(limit - 1)
       let originLimit = 1 + random.below(4)
-      // Some histories are nearly linear, others nearly all concurrent.
+      // Some histories are nearly linear, others almost entirely concurrent.
       let reach = random.below(2)
       var isWhole = true
       while isWhole, shape.depth < events {
@@ -144,7 +144,7 @@ package struct MergeLaws<Subject: MergeSubject> {
     }
   }
 
-  /// False if a law was broken; the event is not there then.
+  /// False if a law was violated; then the event is removed again.
   private mutating func push(_ place: Shape.Place, hash: UInt64) -> Bool {
     var event = shape.event(place, contents[place.content], hash: hash)
     if lowersVersions, event.version > Version(2) {
@@ -168,7 +168,7 @@ package struct MergeLaws<Subject: MergeSubject> {
   }
 }
 
-/// Where the events of a growing history stand.
+/// The places of the events in a growing history.
 private struct Shape {
   struct Place: Comparable {
     var height: Int
@@ -185,7 +185,7 @@ private struct Shape {
   private var events: [Event] = []
   private var places: [Place] = []
 
-  /// Not in rising order, so that ties are not always won by the origin that came first.
+  /// Not in ascending order, so that the first origin does not win every tie.
   private static let origins = [5, 3, 9, 1, 7, 2, 8, 4, 6].map { Origin($0) }
   private static let key = Key(.string("k"))
   private static let partition = Partition("Law")
@@ -205,8 +205,8 @@ private struct Shape {
     return Place(height: height, context: context, content: content, origin: origin, past: past)
   }
 
-  /// Sequences have holes, as where a stream's other events belong to other records. Timestamps are close,
-  /// and often wrong: nothing but who wins a tie may depend on them.
+  /// Sequences have gaps, because a stream also has events of other records. Timestamps are close
+  /// and often wrong: only the winner of a tie may depend on them.
   func event(_ place: Place, _ content: Content, hash: UInt64) -> Event {
     var context = Context.empty
     var version = Version.zero
@@ -216,7 +216,7 @@ private struct Shape {
     }
     let origin = Self.origins[place.origin]
     let earlier = places.count { $0.origin == place.origin }
-    let dot = Dot(origin, Sequence(UInt64(earlier) * 2 + 1))
+    let dot = EventID(origin, Sequence(UInt64(earlier) * 2 + 1))
     return Event(
       partition: Self.partition, model: "Law", key: Self.key, operation: content.operation,
       assignments: content.assignments, dot: dot, context: context, version: version.next,

@@ -2,39 +2,39 @@ import StemmaEvents
 import StemmaMerge
 import StemmaSchema
 
-/// What a merge says of a record, in a form that does not depend on how it holds its state.
+/// The result of a merge for a record, independent of the representation of its state.
 package struct MergeOutcome: Hashable, Sendable {
   package struct Sibling: Hashable, Sendable {
-    package var dot: Dot
+    package var dot: EventID
     package var value: Value
   }
 
   package struct FieldOutcome: Hashable, Sendable {
     package var name: String
-    /// Sorted by dot.
+    /// Sorted by event id.
     package var siblings: [Sibling]
     package var shown: Value
   }
 
   package struct Conflict: Hashable, Sendable {
-    /// The fields that differ; empty for existence.
+    /// The differing fields; empty for existence.
     package var fields: [String]
     /// The shown one first, then from the strongest to the weakest.
-    package var candidates: [Dot]
+    package var candidates: [EventID]
   }
 
   package var context: Context
   package var version: Version
   package var latest: Timestamp
   package var exists: Bool
-  /// Sorted by dot.
+  /// Sorted by event id.
   package var existence: [Sibling]
   package var fields: [FieldOutcome]
   package var conflicts: [Conflict]
 }
 
 extension MergeOutcome {
-  /// What is not equal, for a failure's report.
+  /// The differences, for the report of a failure.
   func differences(from other: MergeOutcome) -> String {
     var lines: [String] = []
     func compare<T: Equatable>(_ name: String, _ a: T, _ b: T) {
@@ -56,15 +56,15 @@ extension MergeOutcome {
 
 /// The model that the merge laws are checked on: plain fields, a reference of two fields, times.
 package enum LawModel {
-  /// Known fields in the order of their bytes, then one that the schema does not know.
+  /// Known fields in byte order, then one that the schema lacks.
   package static let fields = ["a", "b", "createdAt", "r1", "r2", "updatedAt", "unknown"]
 
-  /// Places in `fields`.
+  /// Indexes of `fields`.
   static let createdAt = 2
   static let reference = 3..<5
   static let updatedAt = 5
 
-  /// Times as texts, and the order of the moments that they mean.
+  /// Times as texts, and the order of their points in time.
   package static let times = [
     "2024-01-01T00:30:00+01:00": 0, "2024-01-01T00:00:00Z": 1, "2024-01-01T01:00:00+01:00": 1,
     "2024-01-01T00:00:00.25Z": 2,
@@ -91,7 +91,7 @@ package enum LawModel {
       conflictPolicy: policy, deletePolicy: deletes, createdAt: "createdAt", updatedAt: "updatedAt")
   }
 
-  /// Every pair of policies; those of one list number registers alike, so that one state serves all of it.
+  /// Every pair of policies. The models of one list number registers alike and share one state.
   package static let perField: [Model] = [ConflictPolicy.automerge, .latest].flatMap(models)
   package static let perRecord: [Model] = models(.optimistic)
 

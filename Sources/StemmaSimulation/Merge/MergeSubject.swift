@@ -2,27 +2,26 @@ import StemmaEvents
 import StemmaMerge
 import StemmaSchema
 
-/// A merge that the laws are checked on: the real one, and broken ones that must be found out.
+/// A merge that the laws check: the real one, and broken ones that they must detect.
 package protocol MergeSubject {
   associatedtype State: Hashable
 
   var empty: State { get }
-  /// How many policies read one state.
+  /// The models whose policies read one state.
   var policies: [Model] { get }
   func apply(_ event: Event, to state: inout State) throws -> Bool
-  /// The state of all the events at once, given in any order and repeatedly; nil if the subject has no fold.
+  /// The state of all events, in any order, with repetitions; nil if the subject has no fold.
   func fold(_ events: [Event]) throws -> State?
-  /// Through its bytes and back, as between two transactions. Nil if they are not canonical.
+  /// Encodes and decodes a state, as between two transactions. Nil if the bytes are not canonical.
   func restored(_ state: State, policy: Int) throws -> State?
   func outcome(_ state: State, policy: Int) -> MergeOutcome
 }
 
-/// `RecordState` itself.
 package struct RealMerge: MergeSubject {
   package let policies: [Model]
   private let rules: [MergeRules]
 
-  /// The models number registers alike: `LawModel.perField` or `.perRecord`.
+  /// The models must number registers alike: `LawModel.perField` or `.perRecord`.
   package init(_ policies: [Model]) {
     self.policies = policies
     rules = policies.map(MergeRules.init)

@@ -1,23 +1,21 @@
 import StemmaEvents
 import StemmaSchema
 
-/// A second merge, written from the definition alone: it keeps all events, and looks at every pair.
+/// A second merge, derived only from the definition: it keeps all events and compares every pair.
 ///
 /// A sibling is a write that no other write of its register has seen. Shares no code with
-/// `RecordState`. Siblings are places in the list of events.
+/// `RecordState`. Siblings are indexes of the list of events.
 package final class NaiveMerge: Sendable {
   package let model: Model
 
   package init(_ model: Model) { self.model = model }
 
   package func outcome(of events: [Event]) -> MergeOutcome {
-    // Sets of events are numbers, with a bit for each.
+    // Sets of events are bit masks.
     let all = events.indices
     precondition(all.count <= UInt32.bitWidth, "a history is small")
     func those(_ isOne: (Int) -> Bool) -> UInt32 { all.reduce(0) { isOne($1) ? $0 | 1 << $1 : $0 } }
-    let seers = events.map { a in
-      those { events[$0].context.covers(a.dot) && events[$0].version > a.version }
-    }
+    let seers = events.map { a in those { events[$0].context.covers(a.dot) } }
     let settling = those { settlesExistence(events[$0]) }
     let existence = all.filter {
       (events[$0].operation == .delete ? seers[$0] & settling : seers[$0]) == 0
@@ -35,7 +33,7 @@ package final class NaiveMerge: Sendable {
       || event.operation == .resolve && event.assignments.contains { $0.field == "_exists" }
   }
 
-  /// Fields that are written together with this one, as places in `LawModel.fields`.
+  /// The fields that are written together with this one, as indexes of `LawModel.fields`.
   func group(_ field: Int) -> Range<Int> {
     if model.conflictPolicy == .optimistic { return LawModel.fields.indices }
     return LawModel.reference.contains(field) ? LawModel.reference : field..<field + 1
@@ -53,7 +51,7 @@ package final class NaiveMerge: Sendable {
     return .null
   }
 
-  /// What is shown of given siblings. `wins`: another rule for who wins, for merges with a planted bug.
+  /// The outcome of given siblings. `wins`: another order, for merges with a planted bug.
   func outcome(
     of events: [Event], existence: [Int], fields: [[Int]], wins: ((Event, Event) -> Bool)? = nil
   ) -> MergeOutcome {

@@ -1,33 +1,33 @@
 import StemmaEvents
 import StemmaSchema
 
-/// Mistakes that a merge could make; the laws must find each of them.
+/// Bugs that a merge could have; the laws must find each of them.
 package enum PlantedBug: String, CaseIterable, Sendable {
   /// Only the strongest two of three siblings are kept.
   case dropsSibling
-  /// Of equal versions the one that arrived last is shown.
+  /// The last of equal versions to arrive is shown.
   case breaksTiesByArrival
-  /// An ordinary update that has seen a deletion buries it.
+  /// An ordinary update that has seen a deletion supersedes it.
   case updateBuriesDeletion
-  /// A higher version supersedes a lower one, seen or not.
+  /// A higher version supersedes a lower one, even if it has not seen it.
   case supersedesByVersion
   /// A create writes only the fields that it names.
   case createKeepsFields
-  /// The fields of a reference merge one by one.
+  /// The fields of a reference merge separately.
   case splitsReference
-  /// A resolve closes all that is open, seen or not.
+  /// A resolve closes all conflicts, even those that it has not seen.
   case resolveClosesAll
 }
 
-/// An incremental merge that keeps the siblings as whole events, right but for the bug that is planted.
+/// An incremental merge that keeps siblings as whole events, correct except for the planted bug.
 package struct PlantedMerge: MergeSubject {
   package struct State: Hashable {
     var seen: [Event] = []
     var existence: [Event] = []
-    /// As `LawModel.fields`.
+    /// In the order of `LawModel.fields`.
     var fields = [[Event]](repeating: [], count: LawModel.fields.count)
-    /// Dots in the order of their arrival; empty unless the bug needs it.
-    var arrival: [Dot] = []
+    /// Event ids in arrival order; empty unless the bug needs them.
+    var arrival: [EventID] = []
   }
 
   package let policies: [Model]

@@ -1,19 +1,19 @@
 import GRDBSQLite
 import StemmaSchema
 
-/// Orders of text beside SQLite's own, which compares bytes. Every connection knows them; no table and no index names
-/// one, so any other program reads the file.
+/// Text orders in addition to SQLite's own, which compares bytes. Every connection registers them.
+/// No table and no index names one, so any other program can read the file.
 package enum Collation: String, Sendable {
-  /// Decimal numbers: a sign, digits, a point, digits, an exponent. `1.5`, `01.50` and `15e-1` are equal, -0 is 0. What is no
-  /// such number comes behind them all, by its bytes.
+  /// Decimal numbers: a sign, digits, a point, digits, an exponent. `1.5`, `01.50` and `15e-1` are
+  /// equal. Any other text follows all numbers, in byte order.
   case decimal = "stemma_decimal"
-  /// Base64 by the bytes that it stands for.
+  /// Base64 text, in the order of the decoded bytes.
   case base64 = "stemma_base64"
-  /// AWSTime by the time of day in UTC, where one without an offset is in UTC. An offset may lead into the day before or
-  /// after. What is no such time comes behind them all, by its bytes.
+  /// AWSTime, by the time of day in UTC, which an offset can move to another day. No offset means
+  /// UTC. Any other text follows all times, in byte order.
   case timeOfDay = "stemma_time_of_day"
 
-  /// Makes all of them known to a connection.
+  /// Registers all collations with a connection.
   static func install(on connection: Connection) throws(TablesError) {
     let decimal = sqlite3_create_collation_v2(
       connection.handle, Collation.decimal.rawValue, SQLITE_UTF8, nil,
@@ -41,8 +41,8 @@ package enum Collation: String, Sendable {
 
   // MARK: Decimal numbers
 
-  /// A number, 0.d₁d₂d₃… × 10^point, as the slices of its text that hold these digits: no zeros in front of the first,
-  /// none behind the last.
+  /// A number, 0.d₁d₂d₃… × 10^point, as the slices of its text that hold these digits, without
+  /// leading and trailing zeros.
   private struct Number {
     var isNegative = false
     private var whole: Slice<UnsafeRawBufferPointer>
@@ -52,7 +52,7 @@ package enum Collation: String, Sendable {
     private var count: Int { whole.count + fraction.count }
     var isZero: Bool { count == 0 }
 
-    /// Nil for text that is no number, and for exponents that no computer counts with.
+    /// Nil for text that is not a number, and for exponents of nine or more digits.
     init?(_ text: UnsafeRawBufferPointer) {
       var rest = text[...]
       isNegative = Self.takeSign(&rest)
@@ -76,14 +76,13 @@ package enum Collation: String, Sendable {
 
     private static func isDigit(_ letter: UInt8) -> Bool { (0x30...0x39).contains(letter) }
 
-    /// Whether there is a minus.
     private static func takeSign(_ text: inout Slice<UnsafeRawBufferPointer>) -> Bool {
       guard let sign = text.first, sign == 0x2D || sign == 0x2B else { return false }
       text = text.dropFirst()
       return sign == 0x2D
     }
 
-    /// 0 for no text, otherwise what stands behind its first letter.
+    /// The exponent that follows the first letter; 0 for empty text.
     private static func exponent(_ text: Slice<UnsafeRawBufferPointer>) -> Int? {
       guard !text.isEmpty else { return 0 }
       var digits = text.dropFirst()
@@ -140,7 +139,7 @@ package enum Collation: String, Sendable {
 
   // MARK: Base64
 
-  /// By the values of the letters, six bits each; padding has none and is left out. Other letters come behind.
+  /// By the values of the letters, six bits each. Padding sorts first, other characters last.
   static func compareBase64(_ a: UnsafeRawBufferPointer, _ b: UnsafeRawBufferPointer) -> Int32 {
     for (a, b) in zip(a, b) where a != b {
       let (a, b) = (rank(a), rank(b))

@@ -1,11 +1,11 @@
 import Foundation
 
-/// Which file a path names now.
+/// The file that a path names at one moment.
 struct FileIdentity: Equatable, Sendable {
   private let device: UInt64
   private let inode: UInt64
 
-  /// Nil if there is no such file, or it cannot be looked at.
+  /// Nil if the file does not exist or cannot be examined.
   init?(of path: String) {
     var status = stat()
     guard stat(path, &status) == 0 else { return nil }
@@ -15,42 +15,42 @@ struct FileIdentity: Equatable, Sendable {
 
   static func exists(_ path: String) -> Bool { FileIdentity(of: path) != nil }
 
-  /// Whether anything has the name, a symbolic link that leads nowhere included.
+  /// Whether the name is taken. A dangling symbolic link counts.
   static func isTaken(_ path: String) -> Bool {
     var status = stat()
     return lstat(path, &status) == 0
   }
 
-  /// Whether there is something that is no file, and does not lead to one.
+  /// Whether the name is taken by something other than a file or a link to a file.
   static func isNoFile(_ path: String) -> Bool {
     guard isTaken(path) else { return false }
     var status = stat()
     return stat(path, &status) != 0 || status.st_mode & S_IFMT != S_IFREG
   }
 
-  /// Whether this process may write the file, by its permissions and those of the file system.
+  /// Whether this process may write the file, by the file's and the file system's permissions.
   static func isWritable(_ path: String) -> Bool { access(path, W_OK) == 0 }
 
-  /// Whether it is there, and this process may not read or not write it.
+  /// Whether the file exists and this process may not read or may not write it.
   static func isForbidden(_ path: String) -> Bool {
     access(path, R_OK | W_OK) != 0 && [EACCES, EPERM, EROFS].contains(errno)
   }
 }
 
-/// Puts a finished SQLite file in the place of another that may be in use.
+/// Replaces a SQLite file that may be in use with a finished one.
 ///
-/// SQLite finds a file's log of transactions (`-wal`) and its index (`-shm`) by name. Were they left, SQLite
-/// would replay the old file's log into the new file. So: the old name goes first, then its sidecars, then
-/// the new file gets the name. A crash in between leaves no file, which opening reports as missing; a new
-/// file never stands beside an old log. Connections to the old file keep it and its sidecars (they hold them
-/// open), and on closing SQLite notices that the file has moved and deletes nothing by name.
+/// SQLite finds a file's write-ahead log (`-wal`) and index (`-shm`) by name, and would replay an
+/// old log into the new file. So `replace` removes the old name, then its sidecars, then renames
+/// the new file. A crash in between leaves no file, which opening reports as missing. Connections
+/// to the old file keep it and its sidecars open. On closing, SQLite notices that the file has
+/// moved and deletes nothing by name.
 enum FileReplacement {
   static let sidecars = ["-wal", "-shm", "-journal"]
 
-  /// Whether there is a file to open.
+  /// Whether the file exists.
   ///
-  /// - Throws: `needsRebuild` if what has its name, or that of a sidecar, is no file: SQLite would wait for the other end
-  ///   of a pipe, and never get over a directory.
+  /// - Throws: `needsRebuild` if the name, or that of a sidecar, belongs to something other than a
+  ///   file. SQLite would block on a pipe and always fail on a directory.
   static func isThere(_ path: String) throws(TablesError) -> Bool {
     for suffix in [""] + sidecars where FileIdentity.isNoFile(path + suffix) {
       let what = suffix.isEmpty ? "it" : "its \(suffix)"
@@ -60,11 +60,11 @@ enum FileReplacement {
   }
 
   static func removeSidecars(of path: String) {
-    // A sidecar that cannot be removed shows when the file is opened.
+    // Opening the file reports a sidecar that cannot be removed.
     for sidecar in sidecars { unlink(path + sidecar) }
   }
 
-  /// Removes a file and its sidecars, if they are there. What is no file is moved aside.
+  /// Removes a file and its sidecars, if they exist. Moves directories, pipes and the like aside.
   static func remove(_ path: String) throws(TablesError) {
     for name in [path] + sidecars.map({ path + $0 }) {
       if FileIdentity.isNoFile(name) {
@@ -81,8 +81,8 @@ enum FileReplacement {
     if rename(path, "\(path).aside\(number)") != 0 { throw failure("rename", path) }
   }
 
-  /// Makes the file durable and gives it the name `target`. The caller holds the node's writer lock, and has
-  /// closed all connections to `staged`.
+  /// Makes the file durable and renames it to `target`. The caller holds the node's writer lock and
+  /// has closed all connections to `staged`.
   static func replace(_ target: String, with staged: SyncedFile) throws(TablesError) {
     try staged.sync()
     try remove(target)
@@ -100,11 +100,11 @@ enum FileReplacement {
   }
 }
 
-/// A file or directory that is open so that it can be synced. One descriptor for all syncs: an error of writing that
-/// the kernel has told to one is not told to those that are opened later (fsync(2)).
+/// A file or directory that is kept open for syncing. All syncs use one descriptor: the kernel does
+/// not report a write error again to descriptors that are opened later (fsync(2)).
 ///
-/// Must outlive the connections that this process has to a SQLite file: closing any descriptor of a file takes away all
-/// locks that the process has on it (fcntl(2)).
+/// Must outlive this process's connections to a SQLite file: closing any descriptor of a file drops
+/// all locks that the process has on it (fcntl(2)).
 final class SyncedFile: Sendable {
   let path: String
   private let descriptor: Int32
@@ -117,7 +117,7 @@ final class SyncedFile: Sendable {
 
   deinit { close(descriptor) }
 
-  /// Makes durable what was written until now, by whoever.
+  /// Makes all completed writes durable, including those of other processes.
   func sync() throws(TablesError) {
     if fsync(descriptor) != 0 { throw FileReplacement.failure("fsync", path) }
   }

@@ -1,42 +1,42 @@
 import GRDBSQLite
 import Synchronization
 
-/// The index of SQLite's write-ahead log, which lies in memory that all processes share: who looks at it knows without a
-/// system call whether anybody has committed.
+/// The index of SQLite's write-ahead log, in memory that all processes share. It shows without a
+/// system call whether any process has committed.
 ///
-/// Its layout is SQLite's, fixed for as long as the format of the log is (https://sqlite.org/walformat.html, "The WAL-Index
-/// File Format"): two copies of a header of 48 bytes, then numbers of checkpoints. A commit writes the second copy, then
-/// the first, before it returns, with a counter of changes in both; so as long as the first copy is what it was, nothing was
-/// committed. What a reader has locked is SQLite's business all the same: this only tells when asking it again is in vain.
+/// SQLite guarantees the layout (https://sqlite.org/walformat.html, "The WAL-Index File Format"):
+/// two copies of a header of 48 bytes, then checkpoint numbers. Before it returns, a commit writes
+/// the second copy, then the first, with a change counter in both. An unchanged first copy
+/// therefore means that no commit has returned. SQLite's locks remain necessary.
 struct LogIndex {
-  /// What the header says; equal ones are of the same state.
+  /// The first copy of the header. Equal headers belong to the same state.
   struct Header: Equatable {
     fileprivate let words: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64)
     /// How many pages the log has.
     fileprivate let length: UInt32
-    /// How many of them are in the file already.
+    /// How many of them a checkpoint has copied to the file.
     fileprivate let moved: UInt32
 
-    /// Whether the log is so long that it should be cut short, for which nobody may hold a state of it. Who holds a state
-    /// that is in the file altogether is not in the way.
+    /// Whether the log is long enough to be truncated, so that readers must not hold a state of it.
+    /// A reader whose state is completely in the file blocks no truncation.
     var isLogLong: Bool { length >= LogIndex.longLog && moved != length }
 
     static func == (a: Header, b: Header) -> Bool { a.words == b.words }
   }
 
-  /// SQLite begins to move pages at 1000.
+  /// SQLite starts checkpoints at 1000 pages.
   private static let longLog: UInt32 = 4000
-  /// What the index is mapped by, `WALINDEX_PGSZ`.
+  /// The size of a mapped region, `WALINDEX_PGSZ`.
   private static let regionBytes: Int32 = 32 << 10
-  /// Where a header says that it is one, and how many pages the log has.
+  /// The offsets of the initialized flag and of the log's page count in a header.
   private static let (readyOffset, lengthOffset) = (12, 16)
-  /// Behind the two headers.
+  /// Follows the two headers.
   private static let movedOffset = 96
 
-  /// Stays where it is for as long as the connection is open. Nil if the connection has no such memory.
+  /// Stays mapped while the connection is open. Nil if the connection has no shared memory.
   private let region: UnsafeRawPointer?
 
-  /// `handle`: a connection that has read something.
+  /// - Parameter handle: a connection that has read something.
   init(_ handle: OpaquePointer) {
     var file: UnsafeMutablePointer<sqlite3_file>?
     let code = sqlite3_file_control(handle, "main", SQLITE_FCNTL_FILE_POINTER, &file)
@@ -47,14 +47,14 @@ struct LogIndex {
       return
     }
     var start: UnsafeMutableRawPointer?
-    // Gives the memory that SQLite itself uses; 0: makes none.
+    // Returns the memory that SQLite itself uses. With 0, it creates none.
     let result = map(file, 0, Self.regionBytes, 0, &start)
     region = result == SQLITE_OK ? start.map { UnsafeRawPointer($0) } : nil
   }
 
-  /// Nil if it cannot be seen.
+  /// Nil if the index is not mapped or not initialized.
   var header: Header? {
-    // What another thread or process has written before it said that it had committed is read, and not what was read last.
+    // Makes the writes visible that other threads and processes made before they committed.
     atomicMemoryFence(ordering: .acquiring)
     guard let region, region.load(fromByteOffset: Self.readyOffset, as: UInt8.self) != 0 else { return nil }
     return Header(

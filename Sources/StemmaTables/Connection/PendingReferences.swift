@@ -1,17 +1,17 @@
 import GRDBSQLite
 import StemmaEvents
 
-/// References that led to no record when they were written, until all sources of an import are read. They are in a
-/// temporary database, which SQLite moves to disk when it is large.
+/// References whose target did not exist when they were written, kept until all sources of an
+/// import are read. They are in a temporary database, which SQLite moves to disk when it grows.
 package final class PendingReferences {
   package struct Reference: Sendable {
-    /// The place of its source among those of the import.
+    /// The index of its source among those of the import.
     package fileprivate(set) var source = 0
     package var line: Int
-    /// The stored name of the model of the record that refers.
+    /// The stored name of the referring record's model.
     package var model: String
     package var key: Key
-    /// The place of the reference among those of its model.
+    /// The index of the reference among those of its model.
     package var place: Int
     package var target: Key
 
@@ -21,7 +21,7 @@ package final class PendingReferences {
   }
 
   private let connection: Connection
-  /// The number of the last row that `next` gave.
+  /// The number of the last row that `next` returned.
   private var last: Int64 = 0
 
   package init() throws(TablesError) {
@@ -60,7 +60,7 @@ package final class PendingReferences {
     }
   }
 
-  /// The next reference, in the order in which they were added; nil at the end.
+  /// The next reference, in insertion order; nil at the end.
   package func next() throws(TablesError) -> Reference? {
     let statement = try find.get()
     statement.bind(1, last)

@@ -1,31 +1,31 @@
 import GRDBSQLite
 import StemmaLog
 
-/// A connection that only reads, outside of GRDB: its statements are prepared once and kept, and a read is
-/// nothing but a step. Used by one thread at a time.
+/// A read-only connection outside of GRDB. It prepares each statement once, so a read is only a
+/// step. Used by one thread at a time.
 ///
-/// Each statement by itself sees one committed state; `snapshot` makes several see the same. To begin and end such a read
-/// costs SQLite as much as finding a row does, so a connection that has called `holdState` keeps its state, as long as
-/// the log's index says that nothing was committed since.
+/// Each statement by itself sees one committed state; `snapshot` makes several see the same.
+/// Beginning and ending a read costs SQLite as much as finding a row. A connection that has called
+/// `holdState` therefore keeps its state until the log's index shows a commit.
 package final class ReadConnection {
   package let path: String
   let connection: Connection
   private let identity: FileIdentity?
   private var statements: [String: Statement] = [:]
-  /// Those that are found by something shorter than their text.
+  /// Statements that are found by a key shorter than their text.
   private var marked: [ObjectIdentifier: Statement] = [:]
-  /// What the log's index said before the state that is held was taken; nil if none is.
+  /// The header of the log's index from before the held state was read; nil if no state is held.
   private var held: LogIndex.Header?
-  /// Where the log's index is; nil until it was looked for.
+  /// The log's index; nil until first used.
   private var logIndex: LogIndex?
 
-  /// How much of the file is read through the address space.
+  /// How much of the file is memory-mapped.
   private static let mappedBytes = 256 << 20
 
-  /// How often one looks for a file that is missing, a millisecond apart.
+  /// How often `init` looks for a missing file, a millisecond apart.
   private static let looks = 100
 
-  /// Opens the tables of a node that exist. While they are replaced there are none for a moment, which is waited for.
+  /// Opens the existing tables of a node. Waits while another process replaces them.
   package init(_ path: String) throws(TablesError) {
     self.path = path
     var identity = FileIdentity(of: path)
@@ -37,14 +37,14 @@ package final class ReadConnection {
     var handle: OpaquePointer?
     let code = sqlite3_open_v2(path, &handle, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, nil)
     guard let handle, code == SQLITE_OK else {
-      // SQLite gives a handle even then, to ask it why, unless there is no memory.
+      // SQLite returns a handle for a failure too, to report it, unless memory is exhausted.
       let message = handle.map { String(cString: sqlite3_errmsg($0)) } ?? ""
       sqlite3_close_v2(handle)
       throw .from(code: code, primary: code, path: path, message: message)
     }
     sqlite3_busy_timeout(handle, Int32(Tables.busyLimit * 1000))
     connection = Connection(handle: handle, path: path)
-    // A look-up then copies no page. Nobody cuts the file short under a reader: tables are replaced by renaming.
+    // A look-up then copies no page. No process truncates the file: rebuilds rename another one.
     try Collation.install(on: connection)
     try SQLFunction.install(on: connection)
     try connection.execute("PRAGMA mmap_size = \(Self.mappedBytes)")
@@ -53,11 +53,11 @@ package final class ReadConnection {
   deinit {
     statements = [:]
     marked = [:]
-    // Waits for statements that somebody still holds; it cannot fail.
+    // The close takes effect when the last statement is finalized. It cannot fail.
     sqlite3_close_v2(connection.handle)
   }
 
-  /// Whether another file stands in the place of this one, as after a rebuild: then open a new connection.
+  /// Whether the path names another file, as after a rebuild. Then open a new connection.
   package var isReplaced: Bool { FileIdentity(of: path) != identity }
 
   /// Differs from its last value if another connection has committed since.
@@ -65,9 +65,9 @@ package final class ReadConnection {
     try connection.integer("PRAGMA data_version") ?? 0
   }
 
-  /// A prepared statement, reset and without the parameters of its last use.
+  /// A prepared statement, reset, with its parameters cleared.
   ///
-  /// - Throws: `notAQuery` for one that would change something.
+  /// - Throws: `notAQuery` for a statement that writes.
   package func statement(_ sql: String) throws(TablesError) -> Statement {
     if let known = statements[sql] {
       known.clear()
@@ -79,7 +79,7 @@ package final class ReadConnection {
     return statement
   }
 
-  /// A prepared statement that a mark stands for, reset. Its parameters are those of its last use; bind all of them.
+  /// The prepared statement of `mark`, reset. Bind all parameters: it keeps those of its last use.
   package func statement(of mark: ObjectIdentifier, _ sql: @autoclosure () -> String) throws(TablesError)
     -> Statement
   {
@@ -89,10 +89,10 @@ package final class ReadConnection {
     return statement
   }
 
-  /// The tables that a statement reads, in lowercase: SQLite gives some as the statement spells them. Nil if Stemma's own are among them, which any commit may change.
-  ///
-  /// SQLite tells them to whoever authorizes the statement (sqlite.org/c3ref/set_authorizer.html), and prepares all others
-  /// again afterwards.
+  /// The tables that a statement reads, in lowercase, because SQLite reports some as the statement
+  /// spells them. Nil if it reads Stemma's own tables, which any commit may change.
+  /// SQLite reports the tables to an authorizer (sqlite.org/c3ref/set_authorizer.html), and then
+  /// prepares all other statements again.
   package func modelTables(readBy sql: String) throws(TablesError) -> Set<String>? {
     final class Names { var names: Set<String> = [] }
     let found = Names()
@@ -114,22 +114,22 @@ package final class ReadConnection {
 
   /// Traps if the connection contradicts itself. For tests, between two reads.
   ///
-  /// - No statement is left in the middle of its rows, and none has changed anything.
-  /// - A transaction is open only for a state that is held, and such a state can be compared with the log's index.
+  /// - No statement is in the middle of its rows, and none has written.
+  /// - A transaction is open only for a held state, which can be compared with the log's index.
   package func checkInvariants() {
     for statement in Array(statements.values) + Array(marked.values) { statement.checkIsAtRest() }
     precondition(statements.count <= KeptStatements.limit, "memory is bounded")
     precondition(sqlite3_total_changes64(connection.handle) == 0, "it only reads")
-    precondition(held != nil || !isInTransaction, "whoever begins a transaction ends it")
+    precondition(held != nil || !isInTransaction, "a transaction is open only for a held state")
     precondition(held == nil || logIndex != nil, "a state that is held can be compared")
   }
 
   // MARK: States
 
-  /// Makes what is read next the state after the last commit that has returned, of whatever process, and holds it.
+  /// Makes the next reads see the last returned commit of any process, and holds that state.
   ///
-  /// Held, it keeps SQLite's log from being cut short: let go of it within a few milliseconds. Where the log has grown, or
-  /// its index cannot be seen, nothing is held, and each statement asks SQLite.
+  /// A held state prevents truncation of SQLite's log: release it within a few milliseconds. If the
+  /// log is long or its index cannot be read, no state is held, and each statement asks SQLite.
   package func holdState() throws(TablesError) {
     let now = try seenLogIndex().header
     if let held, let now, held == now, isInTransaction { return }
@@ -139,29 +139,29 @@ package final class ReadConnection {
     held = now
   }
 
-  /// Lets go of the state that is held, if one is.
+  /// Releases the held state, if there is one.
   package func letGoOfState() {
     guard held != nil else { return }
     held = nil
     connection.rollBack()
   }
 
-  /// SQLite ends one by itself on some errors.
+  /// SQLite ends a transaction by itself on some errors.
   private var isInTransaction: Bool { sqlite3_get_autocommit(connection.handle) == 0 }
 
   private func seenLogIndex() throws(TablesError) -> LogIndex {
     if let logIndex { return logIndex }
-    // The log is open once something was read.
+    // The log is open only after a read.
     _ = try changeCounter()
     let index = LogIndex(connection.handle)
     logIndex = index
     return index
   }
 
-  /// Runs `body`. Once its task is cancelled, SQLite ends a statement of it within a few microseconds. It asks after so
-  /// many steps of its machine, also inside of one row (sqlite.org/c3ref/progress_handler.html).
+  /// Runs `body`. After its task is cancelled, SQLite ends a statement within a few microseconds.
+  /// It checks every few instructions, also within a row (sqlite.org/c3ref/progress_handler.html).
   ///
-  /// - Throws: `CancellationError` in the place of any error of a cancelled task.
+  /// - Throws: `CancellationError` instead of any error of a cancelled task.
   package func endingWhenCancelled<Result>(_ body: () throws -> Result) throws -> Result {
     try Task.checkCancellation()
     sqlite3_progress_handler(
@@ -173,7 +173,7 @@ package final class ReadConnection {
     }
   }
 
-  /// How many instructions SQLite runs before it asks whether the task is cancelled.
+  /// How many instructions SQLite runs between checks for cancellation.
   private static let stepsBetweenLooks: Int32 = 1000
 
   /// Runs `body` on one committed state.

@@ -1,26 +1,26 @@
 import GRDBSQLite
 import StemmaSchema
 
-/// Functions of ours beside SQLite's own. Every connection knows them; no table and no index names one, so any other program
-/// reads the file.
+/// Functions in addition to SQLite's own. Every connection registers them.
+/// No table and no index names one, so any other program can read the file.
 package enum SQLFunction: String, CaseIterable, Sendable {
-  /// The point in time of an AWSDateTime, in milliseconds since 1970, in whatever zone it is written; null for any
-  /// other value. A floating-point number is them already, of a time that has no text. SQLite's own functions know no offset
-  /// with seconds, and none of 15 hours.
+  /// The point in time of an AWSDateTime, in milliseconds since 1970. A floating-point number is
+  /// returned unchanged; any other value gives null. SQLite's own functions support neither offsets
+  /// with seconds nor offsets of 15 hours.
   case milliseconds = "stemma_milliseconds"
-  /// The inverse, in UTC; a floating-point number stays what it is.
+  /// The inverse, in UTC; a floating-point number is returned unchanged.
   case dateTime = "stemma_date_time"
-  /// A text as it was before `escaped`; other values as they are.
+  /// The text from before `escaped`; other values are returned unchanged.
   case unescaped = "stemma_unescaped"
-  /// How many Unicode scalars a text has; null for what is none. SQLite's own function counts as far as to U+0000.
+  /// The number of Unicode scalars of a text, also after U+0000; null for other values.
   case scalarCount = "stemma_scalar_count"
-  /// Of a child's `_state` and a `ReferenceRank`: the rank of the write of its reference, a blob. Of several children
-  /// of one parent a `hasOne` shows the one with the highest.
+  /// The rank of the write of a child's reference, a blob; from the child's `_state` and a
+  /// `ReferenceRank`. Of several children, a `hasOne` shows the one with the highest rank.
   case referenceRank = "stemma_reference_rank"
 
   private var argumentCount: Int32 { self == .referenceRank ? 2 : 1 }
 
-  /// Stands in front of a digit: 0 for U+0000, 1 for itself.
+  /// Precedes a digit: 0 for U+0000, 1 for the escape itself.
   private static let escape: UInt8 = 1
 
   /// The text without U+0000.
@@ -42,7 +42,7 @@ package enum SQLFunction: String, CaseIterable, Sendable {
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  /// Makes all of them known to a connection.
+  /// Registers all functions with a connection.
   static func install(on connection: Connection) throws(TablesError) {
     let flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC
     for function in allCases {
@@ -56,7 +56,7 @@ package enum SQLFunction: String, CaseIterable, Sendable {
   private typealias Body =
     @convention(c) (OpaquePointer?, Int32, UnsafeMutablePointer<OpaquePointer?>?) -> Void
 
-  /// SQLite calls it with `argumentCount` arguments.
+  /// SQLite calls the body with `argumentCount` arguments.
   private var body: Body {
     switch self {
     case .milliseconds:
@@ -98,7 +98,7 @@ package enum SQLFunction: String, CaseIterable, Sendable {
           sqlite3_result_null(context)
           return
         }
-        // The pointer first: asking for the size may otherwise convert the value under it.
+        // The pointer comes first: asking for the size may otherwise convert the value under it.
         let start = sqlite3_value_blob(state)
         let bytes = UnsafeRawBufferPointer(start: start, count: Int(sqlite3_value_bytes(state)))
         do {
@@ -114,12 +114,12 @@ package enum SQLFunction: String, CaseIterable, Sendable {
     }
   }
 
-  /// Nil for what is no text.
+  /// Nil for a value that is not text.
   private static func text(_ value: OpaquePointer?) -> String? {
     withText(value) { String(decoding: $0, as: UTF8.self) }
   }
 
-  /// The UTF-8 of a text, valid inside of `body`; nil for what is none.
+  /// The UTF-8 of a text, valid only in `body`; nil for a value that is not text.
   private static func withText<Result>(
     _ value: OpaquePointer?, _ body: (UnsafeBufferPointer<UInt8>) -> Result
   ) -> Result? {
@@ -129,7 +129,7 @@ package enum SQLFunction: String, CaseIterable, Sendable {
     return body(UnsafeBufferPointer(start: start, count: Int(sqlite3_value_bytes(value))))
   }
 
-  /// A floating-point number, or null.
+  /// Returns a floating-point number to SQLite, or null.
   private static func giveNumber(_ value: OpaquePointer?, _ context: OpaquePointer?) {
     if let value, sqlite3_value_type(value) == SQLITE_FLOAT {
       sqlite3_result_value(context, value)

@@ -1,21 +1,21 @@
 import GRDBSQLite
 import StemmaEvents
 
-/// A SQLite file of another program, read-only. Its connection is its own, because rows are taken one by one for as
-/// long as the file is open, and GRDB lends a connection for one call only.
+/// A SQLite file of another program, read-only. It has its own connection, because rows are read
+/// one by one while the file is open. GRDB lends a connection for one call only.
 package final class SQLiteFile {
   package struct Table: Sendable {
     package var name: String
     package var columns: [Column]
-    /// In the order of the key; empty: none was declared.
+    /// In the order of the key; empty if none is declared.
     package var primaryKey: [String]
     package var foreignKeys: [ForeignKey]
-    /// The name by which the row number is read; nil: the table has none, or columns hide all its names.
+    /// The name of the row number; nil if the table has none, or columns hide all its names.
     package var rowNumber: String?
-    /// Columns of each UNIQUE constraint and unique index, apart from the primary key.
+    /// The columns of each UNIQUE constraint and unique index, without the primary key.
     package var uniques: [[String]]
     package var triggers: [String]
-    /// The statement that made it.
+    /// The CREATE TABLE statement.
     package var declaration: String
   }
 
@@ -27,14 +27,14 @@ package final class SQLiteFile {
   }
 
   package struct Contents: Sendable {
-    /// By name, without those of SQLite itself and those in which a virtual table keeps its data.
+    /// By name, without SQLite's own tables and the storage of virtual tables.
     package var tables: [Table] = []
     package var outsiders: [Outsider] = []
   }
 
   package struct Column: Sendable {
     package var name: String
-    /// As it was declared; may be anything.
+    /// As declared; may be anything.
     package var type: String
     package var isRequired: Bool
     package var isGenerated: Bool
@@ -45,16 +45,16 @@ package final class SQLiteFile {
   package struct ForeignKey: Sendable {
     package var columns: [String]
     package var table: String
-    /// Columns of `table`; empty: its primary key.
+    /// Columns of `table`; empty for its primary key.
     package var targets: [String]
-    /// `CASCADE`, `SET NULL` …; nil: none was declared.
+    /// `CASCADE`, `SET NULL` …; nil if none is declared.
     package var onDelete: String?
     package var onUpdate: String?
   }
 
   private let connection: Connection
 
-  /// - Throws: `sqlite` if there is no such file or it is no database.
+  /// - Throws: `sqlite` if the file is missing or not a database.
   package init(_ path: String) throws(TablesError) {
     var handle: OpaquePointer?
     let code = sqlite3_open_v2(path, &handle, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, nil)
@@ -66,10 +66,10 @@ package final class SQLiteFile {
 
   deinit { sqlite3_close_v2(connection.handle) }
 
-  /// The tables and views of the file. A file of tables that a node or `rebuild --into` made has also what the node
-  /// itself needs: `_stemma_` tables and views, and two columns of each other table. They are no part of the contents.
+  /// The tables and views of the file. A file of tables that a node or `rebuild --into` wrote also
+  /// has tables, views and two columns per table for the node's own use. The contents omit them.
   ///
-  /// Rows that are read later belong to the same state of the file, even if other processes write to it.
+  /// Later reads see the same state of the file, even if other processes write to it.
   package func contents() throws(TablesError) -> Contents {
     do throws(TablesError) {
       try connection.execute("BEGIN")
@@ -165,7 +165,7 @@ package final class SQLiteFile {
     return found
   }
 
-  /// The values of some columns of all rows, in the table's own order.
+  /// The values of some columns of all rows, in table order.
   package func rows(_ table: String, _ columns: [String]) throws(TablesError) -> Rows {
     let list = columns.map(Self.identifier).joined(separator: ", ")
     do throws(TablesError) {
@@ -208,7 +208,7 @@ package final class SQLiteFile {
     }
   }
 
-  /// Nobody rebuilds such a file: damage is what SQLite says of it.
+  /// No rebuild repairs this file, so corruption is reported as an SQLite error.
   private static func failure(_ error: TablesError, _ path: String) -> TablesError {
     guard case .needsRebuild(_, .damaged(let message)) = error else { return error }
     return .sqlite(path: path, code: SQLITE_NOTADB, message: message)

@@ -2,18 +2,19 @@ import Crypto
 import GRDBSQLite
 import StemmaEvents
 
-/// The rows of sources that are imported again and again, as their last imports found them: the file
+/// The rows of repeatedly imported sources, as the last imports found them: the file
 /// `snapshots.sqlite` of a node.
 ///
 ///     snapshot       id · name · run                         `run` counts the imports of a name
 ///     snapshot_row   snapshot · model · key · run · fields
 ///
-/// `run` of a row is the last import that found it. `fields` holds a digest of 8 bytes for each field. The digest is
-/// the start of the SHA-256 of the field's stored name, a zero, the type of the value, and its text.
+/// `run` of a row is the last import that found it. The blob `fields` has a digest of 8 bytes for
+/// each field. The digest is the start of the SHA-256 of the field's stored name, a zero, the type
+/// of the value, and its text.
 ///
-/// The file is no projection of the log, and no rebuild makes it. A row is recorded after its events are durable. With
-/// `synchronous=NORMAL`, a power failure may undo the last transactions: the file may be behind the log, never ahead of
-/// it.
+/// The file is not a projection of the log, and no rebuild restores it. A row is recorded after its
+/// events are durable. With `synchronous=NORMAL`, a power failure may undo the last transactions.
+/// The file may therefore be behind the log, never ahead of it.
 package final class SnapshotFile {
   /// A row of a source.
   package struct Row: Sendable {
@@ -29,7 +30,7 @@ package final class SnapshotFile {
     }
   }
 
-  /// A row as it was recorded last.
+  /// A row as last recorded.
   package struct Recorded: Sendable {
     package var fields: [UInt64]
     /// Whether this import has found it.
@@ -41,19 +42,19 @@ package final class SnapshotFile {
     }
   }
 
-  /// The layout above. A file of another number was written by another version.
+  /// The layout above. Another version wrote a file with another number.
   private static let layout: Int64 = 1
 
   private let connection: Connection
   private let snapshot: Int64
   private let run: Int64
 
-  /// Opens the snapshot of a name, and makes it if there is none. The file is locked as long as this object lives.
+  /// Opens the snapshot of a name, or creates it. The file is locked while this object exists.
   ///
   /// - Parameters:
-  ///   - wait: how long another process may keep the file, in milliseconds.
-  ///   - isCopy: the file stays as it is; what is recorded is lost at the end.
-  /// - Throws: `busy` if another process keeps the file.
+  ///   - wait: how long to wait for another process's lock, in milliseconds.
+  ///   - isCopy: the file is not changed; what is recorded is lost at the end.
+  /// - Throws: `busy` if another process has locked the file.
   package init(_ path: String, name: String, wait: UInt32, isCopy: Bool) throws(TablesError) {
     connection =
       try isCopy ? .temporary() : .open(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, wait: wait)
@@ -63,7 +64,7 @@ package final class SnapshotFile {
         defer { sqlite3_close_v2(original.handle) }
         try original.copyAll(to: connection)
       }
-      // A file of another version is refused before a byte of it changes.
+      // A file of another version is rejected before any byte of it changes.
       try connection.execute("PRAGMA locking_mode = EXCLUSIVE")
       let found = try connection.integer("PRAGMA user_version") ?? 0
       guard found == 0 || found == Self.layout else {
@@ -103,16 +104,16 @@ package final class SnapshotFile {
     }
   }
 
-  /// A temporary copy of all of it, for the same import.
+  /// A temporary copy of the whole file, for the same import.
   package func copy() throws(TablesError) -> SnapshotFile { try SnapshotFile(copying: self) }
 
   deinit {
-    // At rest it is one file, which a dry run can read and leave as it is. If that fails, the next import does it.
+    // At rest it is one file, which a dry run can read. If this fails, the next import retries it.
     sqlite3_exec(connection.handle, "PRAGMA journal_mode = DELETE", nil, nil, nil)
     sqlite3_close_v2(connection.handle)
   }
 
-  /// A rebuild makes the tables, and not this file.
+  /// A rebuild restores the tables, but not this file.
   fileprivate static func failure(_ error: TablesError, _ path: String) -> TablesError {
     guard case .needsRebuild(_, .damaged(let message)) = error else { return error }
     return .sqlite(path: path, code: SQLITE_NOTADB, message: message)
@@ -143,7 +144,7 @@ package final class SnapshotFile {
     bytes.reduce(0) { $0 << 8 | UInt64($1) }
   }
 
-  /// A row as it was recorded last; nil if it was not.
+  /// A row as last recorded; nil if it is not.
   package func recorded(_ model: String, _ key: Key) throws(TablesError) -> Recorded? {
     try wrapping { () throws(TablesError) in
       let statement = try find.get()
@@ -209,7 +210,7 @@ package final class SnapshotFile {
     }
   }
 
-  /// How many of the recorded rows of a model this import has found, and how many not. O(rows of the model)
+  /// How many recorded rows of a model this import has found and not found. O(rows of the model)
   package func counts(_ model: String) throws(TablesError) -> (found: Int, vanished: Int) {
     try wrapping { () throws(TablesError) in
       let statement = try connection.prepare(
@@ -224,7 +225,7 @@ package final class SnapshotFile {
     }
   }
 
-  /// The next rows of a model, by key, that this import did not find; without their fields.
+  /// The next rows of a model, by key, that this import has not found, without their fields.
   package func vanished(_ model: String, after key: Key?, limit: Int) throws(TablesError) -> [Row] {
     try wrapping { () throws(TablesError) in
       let statement = try connection.prepare(
@@ -249,9 +250,9 @@ package final class SnapshotFile {
 }
 
 extension Connection {
-  /// Opens a database that belongs to its opener alone, who closes it.
+  /// Opens a database that only its opener uses and closes.
   ///
-  /// - Parameter wait: how long another process may keep it, in milliseconds.
+  /// - Parameter wait: how long to wait for another process's lock, in milliseconds.
   static func open(
     _ path: String, _ flags: Int32, wait: UInt32
   ) throws(TablesError) -> Connection {
@@ -268,7 +269,7 @@ extension Connection {
     return connection
   }
 
-  /// Copies all pages to an empty database, as this connection's transaction shows them.
+  /// Copies all pages to an empty database, in the state that this connection's transaction sees.
   func copyAll(to copy: Connection) throws(TablesError) {
     guard let backup = sqlite3_backup_init(copy.handle, "main", handle, "main") else {
       throw copy.failure(sqlite3_errcode(copy.handle))

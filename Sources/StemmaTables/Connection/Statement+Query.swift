@@ -1,10 +1,10 @@
 import GRDBSQLite
 
 extension Connection {
-  /// Prepares any one statement of SQL that changes nothing.
+  /// Prepares one SQL statement that writes nothing.
   ///
-  /// - Parameter isKept: it will be used again and again.
-  /// - Throws: `notAQuery` for anything that would write, and for more than one statement.
+  /// - Parameter isKept: whether the statement will be reused.
+  /// - Throws: `notAQuery` for a statement that writes, and for more than one statement.
   func prepareQuery(_ sql: String, isKept: Bool) throws(TablesError) -> Statement {
     var text = sql
     var statement: OpaquePointer?

@@ -1,12 +1,12 @@
 import GRDBSQLite
 import StemmaEvents
 
-/// One open SQLite connection, as the raw statements of this module see it. It belongs to GRDB, which opens
-/// and closes it; this value must not outlive the access in which GRDB lent it.
+/// An open SQLite connection for the raw statements of this module. GRDB opens and closes it. This
+/// value must not outlive the access in which GRDB lent it.
 package struct Connection {
   package let handle: OpaquePointer
   package let path: String
-  /// The statements that are prepared once: of the writing connection as long as it is open, of others during one
+  /// The prepared statements: kept by the writing connection while it is open, by others during one
   /// read; nil where none are kept.
   let kept: KeptStatements?
 
@@ -16,16 +16,16 @@ package struct Connection {
     self.kept = kept
   }
 
-  /// A statement that every transaction needs. It must be run to its end, or be reset, before it is asked for again.
+  /// A statement that every transaction needs. Run it to its end, or reset it, before reuse.
   func prepareOnce(_ sql: StaticString) throws(TablesError) -> Statement {
     if let statement = kept?.fixed(sql) { return statement }
-    // It must not hold what holds it: nothing would ever end it, and the connection could not be closed.
+    // The statement must not retain `kept`: the cycle would keep the connection open.
     let statement = try Connection(handle: handle, path: path).prepare(sql.description)
     kept?.fixed.append((sql.utf8Start, statement))
     return statement
   }
 
-  /// As above, for one whose text depends on the schema.
+  /// As above, for a statement whose text depends on the schema.
   func prepareOnce(text sql: String) throws(TablesError) -> Statement {
     if let statement = kept?.statements[sql] { return statement }
     let statement = try Connection(handle: handle, path: path).prepare(sql)
@@ -33,9 +33,9 @@ package struct Connection {
     return statement
   }
 
-  /// A statement that changes nothing, kept as above where statements are, without the parameters of its last use.
+  /// A read-only statement, kept as above if statements are, with its parameters cleared.
   ///
-  /// - Throws: `notAQuery` for one that would change something.
+  /// - Throws: `notAQuery` for a statement that writes.
   func queryOnce(_ sql: String) throws(TablesError) -> Statement {
     if let statement = kept?.lend(sql) { return statement }
     let statement = try Connection(handle: handle, path: path).prepareQuery(sql, isKept: kept != nil)
@@ -45,15 +45,22 @@ package struct Connection {
 
   package func prepare(_ sql: String) throws(TablesError) -> Statement { try Statement(self, sql) }
 
-  /// How many rows the last statement that changed any has changed.
+  /// How many rows the last writing statement has changed.
   var changedRows: Int64 { sqlite3_changes64(handle) }
+
+  func useCache(_ bytes: Int) throws(TablesError) {
+    try execute("PRAGMA cache_size = -\(bytes >> 10)")
+  }
+
+  /// How many rows all statements of the connection have changed.
+  var changedRowsOfAll: Int64 { sqlite3_total_changes64(handle) }
 
   package func execute(_ sql: String) throws(TablesError) {
     let code = sqlite3_exec(handle, sql, nil, nil, nil)
     guard code == SQLITE_OK else { throw failure(code) }
   }
 
-  /// Changes whenever the file does, by whomever; those of others are seen when a transaction begins
+  /// Changes with every change of the file. Changes of other connections appear at BEGIN
   /// (sqlite.org/c3ref/c_fcntl_begin_atomic_write.html, SQLITE_FCNTL_DATA_VERSION).
   var dataVersion: UInt32 {
     var version: UInt32 = 0
@@ -61,15 +68,15 @@ package struct Connection {
     return version
   }
 
-  /// Writes the pages that the open transaction has changed so far to the log of transactions, where nobody reads them before
-  /// it ends (sqlite.org/c3ref/db_cacheflush.html).
+  /// Writes the changed pages of the open transaction to the write-ahead log, where readers ignore
+  /// them until the commit (sqlite.org/c3ref/db_cacheflush.html).
   func writePages() throws(TablesError) {
     let code = sqlite3_db_cacheflush(handle)
     guard code == SQLITE_OK else { throw failure(code) }
   }
 
-  /// Ends the transaction, if there is one: SQLite rolls back by itself on some errors. ROLLBACK cannot
-  /// fail in a way that leaves the transaction open.
+  /// Ends the transaction, if one is open: SQLite rolls back by itself on some errors. A failed
+  /// ROLLBACK cannot leave the transaction open.
   func rollBack() {
     if sqlite3_get_autocommit(handle) == 0 { sqlite3_exec(handle, "ROLLBACK", nil, nil, nil) }
   }
@@ -81,7 +88,7 @@ package struct Connection {
     return statement.int(0)
   }
 
-  /// The error that stands for a result code other than OK, ROW and DONE.
+  /// The error for a result code other than OK, ROW and DONE.
   func failure(_ code: Int32) -> TablesError {
     .from(
       code: sqlite3_extended_errcode(handle), primary: code, path: path,
@@ -99,18 +106,18 @@ extension TablesError {
   }
 }
 
-/// Statements by their text. Preparing one costs several times what it costs to run it on one row.
+/// Statements by their text. Preparing one costs several times as much as running it on one row.
 final class KeptStatements {
-  /// Those of this module, a few, by the addresses of their texts: a commit asks for ten of them, and to hash a text
-  /// takes longer than to bind it.
+  /// This module's few fixed statements, by the addresses of their texts. A commit looks up ten of
+  /// them, and hashing a text takes longer than binding it.
   fileprivate var fixed: [(text: UnsafePointer<UInt8>, statement: Statement)] = []
-  /// Those of this module that depend on the schema.
+  /// This module's statements that depend on the schema.
   fileprivate var statements: [String: Statement] = [:]
-  /// Those of anybody that only read.
+  /// Read-only statements of any caller.
   private var queries: [String: Statement] = [:]
   private var lent: [Statement] = []
 
-  /// How many of the latter are kept; beyond it, all are dropped.
+  /// How many queries are kept; beyond it, all are dropped.
   static let limit = 512
 
   fileprivate func fixed(_ sql: StaticString) -> Statement? {
@@ -133,13 +140,13 @@ final class KeptStatements {
     return query
   }
 
-  /// Ends the queries that somebody did not read to their end: they would keep what they read in the file.
+  /// Ends queries that their callers left unfinished, as they would keep a read open.
   func endQueries() {
     for query in lent { query.reset() }
     lent.removeAll(keepingCapacity: true)
   }
 
-  /// Traps if a statement was left in the middle of its rows. For tests, when no transaction is open.
+  /// Traps if a statement is in the middle of its rows. For tests, when no transaction is open.
   func checkInvariants() {
     precondition(lent.isEmpty, "queries end with their transaction")
     precondition(queries.count <= Self.limit, "memory is bounded")
@@ -148,12 +155,12 @@ final class KeptStatements {
   }
 }
 
-/// A prepared statement. The C API through GRDB's own module, because GRDB's cached statements cost two to
-/// three times as much per row.
+/// A prepared statement. It uses the C API through GRDB's module, because GRDB's cached statements
+/// cost two to three times as much per row.
 package final class Statement {
   package let handle: OpaquePointer
   let connection: Connection
-  /// That of the file, if it was met since the statement was asked for: for who is told of it in other words.
+  /// The corruption that this statement met since its last `clear`, for a more precise report.
   package private(set) var damage: TablesError?
 
   init(_ connection: Connection, _ sql: String) throws(TablesError) {
@@ -165,7 +172,7 @@ package final class Statement {
     self.connection = connection
   }
 
-  /// Takes over a statement that was prepared elsewhere.
+  /// Adopts a statement that was prepared elsewhere.
   init(adopting handle: OpaquePointer, _ connection: Connection) {
     self.handle = handle
     self.connection = connection
@@ -192,12 +199,12 @@ package final class Statement {
 
   package func reset() { sqlite3_reset(handle) }
 
-  /// Traps if it was not run to its end, and not reset: then it keeps what it read in the file.
+  /// Traps if the statement was neither run to its end nor reset, and so keeps a read open.
   func checkIsAtRest() {
     precondition(sqlite3_stmt_busy(handle) == 0, "a statement is run to its end, or reset")
   }
 
-  /// Forgets the parameters of its last use, and what that met.
+  /// Clears the parameters and the corruption of its last use.
   func clear() {
     sqlite3_clear_bindings(handle)
     damage = nil
@@ -205,7 +212,7 @@ package final class Statement {
 
   // MARK: Parameters, counted from 1
 
-  /// SQLite's SQLITE_TRANSIENT: the bytes are copied during the call. The macro's cast is not imported.
+  /// SQLITE_TRANSIENT: the bytes are copied during the call. The macro's cast is not imported.
   static var copied: sqlite3_destructor_type { unsafeBitCast(-1, to: sqlite3_destructor_type.self) }
 
   func bind(_ index: Int32, null: Void) { sqlite3_bind_null(handle, index) }
@@ -232,7 +239,7 @@ package final class Statement {
   /// Copies the bytes.
   func bind(_ index: Int32, blob: [UInt8]) {
     blob.withUnsafeBytes { bytes in
-      // A null pointer would bind NULL, which no column of ours that takes blobs may hold.
+      // A null pointer would bind NULL, which no blob column of these tables may hold.
       let start = bytes.baseAddress ?? UnsafeRawPointer(Self.emptyText)
       _ = sqlite3_bind_blob64(handle, index, start, UInt64(bytes.count), Self.copied)
     }
@@ -248,7 +255,7 @@ package final class Statement {
     }
   }
 
-  /// Binds UTF-8 where it stands. It must stay there, unchanged, until the statement was stepped and reset.
+  /// Binds UTF-8 in place. The bytes must stay unchanged until the statement was stepped and reset.
   func bind(_ index: Int32, inPlace text: UnsafeRawBufferPointer) {
     let start = text.baseAddress?.assumingMemoryBound(to: CChar.self) ?? Self.emptyText
     sqlite3_bind_text64(handle, index, start, UInt64(text.count), nil, UInt8(SQLITE_UTF8))
@@ -260,7 +267,7 @@ package final class Statement {
       handle, index, bytes.baseAddress ?? UnsafeRawPointer(Self.emptyText), UInt64(bytes.count), nil)
   }
 
-  /// A null pointer would bind NULL: empty text needs an address. One for the life of the process.
+  /// A null pointer would bind NULL, so empty text needs an address. Allocated once per process.
   nonisolated(unsafe) private static let emptyText: UnsafePointer<CChar> = {
     let byte = UnsafeMutablePointer<CChar>.allocate(capacity: 1)
     byte.initialize(to: 0)
@@ -285,14 +292,14 @@ package final class Statement {
 
   /// The bytes of text or a blob, valid until the next step.
   func bytes(_ index: Int32) -> UnsafeRawBufferPointer {
-    // The pointer first: sqlite3_column_bytes may otherwise convert the value under it.
+    // The pointer comes first: sqlite3_column_bytes may otherwise convert the value under it.
     let start = sqlite3_column_blob(handle, index)
     return UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(handle, index)))
   }
 
   /// A text in UTF-8, whatever the encoding of the database is.
   func utf8(_ index: Int32) -> UnsafeRawBufferPointer {
-    // The pointer first, as above: this call converts the value.
+    // The pointer comes first, as above: this call converts the value.
     let start = sqlite3_column_text(handle, index)
     return UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(handle, index)))
   }

@@ -1,17 +1,17 @@
 import GRDBSQLite
 
 extension Tables {
-  /// What has a name under which tables are to be made for somebody to keep.
+  /// The current owner of the name of new tables that a caller wants to keep.
   package enum Occupant: Sendable {
     case nothing
-    /// Tables that this software made, of whatever node, schema or format.
+    /// Stemma tables of any node, schema or format.
     case tables
     case otherFile
-    /// A directory, a pipe, a link that leads nowhere.
+    /// A directory, a pipe or a dangling link.
     case noFile
   }
 
-  /// Looks at what is there, and leaves it as it is: no file appears beside it.
+  /// Examines the path without changing it: no file appears beside it.
   package static func occupant(of path: String) -> Occupant {
     if !FileIdentity.isTaken(path) { return .nothing }
     if FileIdentity.isNoFile(path) { return .noFile }
@@ -20,12 +20,12 @@ extension Tables {
 
   private static func content(of path: String) -> Occupant {
     var handle: OpaquePointer?
-    // SQLite gives a handle even if it cannot open the file.
+    // SQLite returns a handle even if it cannot open the file.
     defer { sqlite3_close_v2(handle) }
     let flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX
     let code = sqlite3_open_v2(immutableURI(path), &handle, flags, nil)
     guard code == SQLITE_OK, let opened = handle else { return .otherFile }
-    // What cannot be read is no tables.
+    // An unreadable file is not tables.
     do {
       let connection = Connection(handle: opened, path: path)
       // An empty file, as `mktemp` makes it.

@@ -1,20 +1,20 @@
 import StemmaEvents
 import StemmaLog
 
-/// What the rows of all streams and commits add up to, and how many records, tombstones and listed conflicts there are. It
-/// stands in the row of the position, which every writer changes with them.
+/// The sum of all rows of streams and commits, and the numbers of records, tombstones and listed
+/// conflicts. It is stored with the position, in a row that every writer changes.
 ///
-/// A changed row has its own CRC, but one that is missing, has another key, or stands on a page that the disk gave
-/// back as it was some time ago, looks like any other: with it, a writer would begin a stream anew that the log goes on
-/// with. Without its tombstone, a record that was deleted would be created as if it had never been, and a conflict that
-/// is not listed is shown to nobody. A sum is moved by each change without reading the other rows. It is of 64 bits, and
-/// meant for accidents: who edits rows and sum alike is not found by it.
+/// The sum detects rows that are missing, have another key, or are on a page that the disk returned
+/// in an older state. A row's own CRC detects none of these. With a missing row, a writer would
+/// restart a stream that the log continues, create a deleted record again, or hide a conflict. A
+/// change updates the sum without reading other rows. It does not detect an edit of rows and sum
+/// alike.
 struct HeadSum: Equatable {
-  /// Of streams and commits.
+  /// The rows of streams and commits.
   var heads: UInt64
   var tombstones: Int64 = 0
   var conflicts: Int64 = 0
-  /// Of models. Compared only where somebody counts them anyway: they are as many as the node has records.
+  /// The rows of models. Few callers compare it: counting rows takes as long as reading all keys.
   var rows: Int64 = 0
 
   static let zero = HeadSum(heads: 0)
@@ -37,16 +37,16 @@ struct HeadSum: Equatable {
   static func += (a: inout HeadSum, b: HeadSum) { a = a + b }
   static func -= (a: inout HeadSum, b: HeadSum) { a = a - b }
 
-  /// Of one row of `_stemma_meta`.
-  /// `row`: origin, number and hash, with a space between them.
+  /// The sum of one row of `_stemma_meta`.
+  /// `row`: origin, number and hash, separated by spaces.
   static func of(
     _ name: StaticString, _ partition: UnsafeRawBufferPointer, _ row: UnsafeRawBufferPointer
   ) -> HeadSum {
     HeadSum(heads: KeyHash(partition: partition, model: name.description).of(row))
   }
 
-  /// Of what is there beside the records. O(streams + tombstones + conflicts); SQLite counts a hundred of the latter in
-  /// the time of one stream.
+  /// The sum of the stored rows, except those of the records. O(streams + tombstones + conflicts).
+  /// SQLite counts a hundred tombstones or conflicts in the time of one stream.
   static func ofRows(_ connection: Connection) throws(TablesError) -> HeadSum {
     var sum = HeadSum.zero
     for name: StaticString in ["commit", "stream"] {
@@ -64,7 +64,7 @@ struct HeadSum: Equatable {
     try connection.integer("SELECT count(*) FROM _stemma_conflicts") ?? 0
   }
 
-  /// Throws `needsRebuild` unless the rows that are there are those that were written.
+  /// Throws `needsRebuild` unless the stored rows are those that were written.
   static func check(_ connection: Connection) throws(TablesError) {
     let written = try Meta.headSum(of: connection)
     var found = try ofRows(connection)
@@ -76,7 +76,7 @@ struct HeadSum: Equatable {
     throw failure(table, connection)
   }
 
-  /// As `check`, of the conflicts alone.
+  /// As `check`, for the conflicts alone.
   static func checkConflicts(_ connection: Connection) throws(TablesError) {
     guard try countConflicts(connection) == Meta.headSum(of: connection)?.conflicts else {
       throw failure("_stemma_conflicts", connection)

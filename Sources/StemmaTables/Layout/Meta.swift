@@ -2,6 +2,19 @@ import GRDBSQLite
 import StemmaEvents
 import StemmaLog
 
+/// The log position up to which the tables are applied.
+package struct AppliedPosition: Hashable, Sendable {
+  package var token: LogToken
+  /// The durable part: it lags after commits with relaxed durability. If the log loses the events
+  /// in between, no peer has seen them.
+  package var synced: LogToken
+
+  /// The position in a log that is durable up to there.
+  package init(_ token: LogToken) { self.init(token, synced: token) }
+
+  package init(_ token: LogToken, synced: LogToken) { (self.token, self.synced) = (token, synced) }
+}
+
 /// Names and values in `_stemma_meta`.
 enum Meta {
   static func write(_ name: String, _ value: Value, to connection: Connection) throws(TablesError) {
@@ -38,13 +51,13 @@ enum Meta {
     try write("roots", .string(tableSet.inspect(connection).roots), to: connection)
   }
 
-  /// Whether a file holds tables of this software, of whatever format.
+  /// Whether a file holds Stemma tables of any format.
   static func isThere(in connection: Connection) throws(TablesError) -> Bool {
     try connection.integer("SELECT count(*) FROM sqlite_master WHERE name = '_stemma_meta'") == 1
   }
 
-  /// Throws `needsRebuild` unless the tables have this software's format and were made for this schema.
-  /// `isLive`: they must also follow the log, not show a state of the past.
+  /// Throws `needsRebuild` unless the tables have this format and were made for this schema.
+  /// `isLive`: they must also follow the log, and not show a past state.
   static func check(
     _ connection: Connection, _ tableSet: TableSet, isLive: Bool
   ) throws(TablesError) {
@@ -56,7 +69,7 @@ enum Meta {
       reason = .schema
     } else if isLive, try text("as_of", of: connection) != nil {
       reason = .asOf
-    } else if try token(of: connection) == nil {
+    } else if try applied(of: connection) == nil {
       reason = .damaged("no position in the log")
     } else if let changed = try change(of: tableSet, connection) {
       reason = .damaged(changed)
@@ -66,7 +79,7 @@ enum Meta {
     throw .needsRebuild(path: connection.path, reason)
   }
 
-  /// What is not as it was when the tables were made; nil if nothing is.
+  /// How the definitions differ from those that were written; nil if they do not.
   static func change(
     of tableSet: TableSet, _ connection: Connection
   ) throws(TablesError) -> String? {
@@ -77,17 +90,26 @@ enum Meta {
 
   // MARK: Position
 
-  /// In one row: a page of the disk holds both or neither.
-  static func write(_ token: LogToken, _ sum: HeadSum, to connection: Connection) throws(TablesError) {
+  /// In one row: a disk page holds all of it or nothing.
+  static func write(
+    _ applied: AppliedPosition, _ sum: HeadSum, to connection: Connection
+  ) throws(TablesError) {
     var words: [UInt8] = []
     words.reserveCapacity(128)
-    for number in [token.position.file, token.position.index, UInt64(token.chain), sum.heads] {
+    let (token, synced) = (applied.token, applied.synced)
+    for number in [token.position.rawValue, UInt64(token.chain), sum.heads] {
       words.append(decimal: number)
       words.append(UInt8(ascii: " "))
     }
     for (place, count) in [sum.tombstones, sum.rows, sum.conflicts].enumerated() {
       if place > 0 { words.append(UInt8(ascii: " ")) }
       words.append(decimal: count)
+    }
+    if synced != token {
+      for number in [synced.position.rawValue, UInt64(synced.chain)] {
+        words.append(UInt8(ascii: " "))
+        words.append(decimal: number)
+      }
     }
     let statement = try connection.prepareOnce(
       """
@@ -97,43 +119,49 @@ enum Meta {
     try statement.run(words) { statement, words in statement.bind(1, inPlace: words) }
   }
 
-  /// Moves from a position, read if it is not given, to another one, if that is given, and the sum of the heads by `change`.
+  /// Moves from a position, read if nil, to another one unless nil. Changes the sum by `change`.
   ///
-  /// - Returns: what stands there now.
+  /// - Returns: the position and sum that are stored then.
   @discardableResult
   static func move(
-    _ before: (token: LogToken, sum: HeadSum)?, to token: LogToken?, headsBy change: HeadSum,
+    _ before: (applied: AppliedPosition, sum: HeadSum)?, to applied: AppliedPosition?,
+    headsBy change: HeadSum,
     _ connection: Connection
-  ) throws(TablesError) -> (token: LogToken, sum: HeadSum) {
+  ) throws(TablesError) -> (applied: AppliedPosition, sum: HeadSum) {
     var known = before
     if known == nil { known = try position(of: connection) }
     guard let before = known else {
       throw .needsRebuild(path: connection.path, .damaged("no position in the log"))
     }
-    let now = (token: token ?? before.token, sum: before.sum + change)
-    try write(now.token, now.sum, to: connection)
+    let now = (applied: applied ?? before.applied, sum: before.sum + change)
+    try write(now.applied, now.sum, to: connection)
     return now
   }
 
   private static func position(
     of connection: Connection
-  ) throws(TablesError) -> (token: LogToken, sum: HeadSum)? {
+  ) throws(TablesError) -> (applied: AppliedPosition, sum: HeadSum)? {
     let words = try text("position", of: connection)?.split(separator: " ") ?? []
-    guard words.count == 7, let file = UInt64(words[0]), let index = UInt64(words[1]),
-      let chain = UInt32(words[2]), let heads = UInt64(words[3]), let tombstones = Int64(words[4]),
-      let rows = Int64(words[5]), let conflicts = Int64(words[6])
+    guard [6, 8].contains(words.count), let position = UInt64(words[0]), let chain = UInt32(words[1]),
+      let heads = UInt64(words[2]), let tombstones = Int64(words[3]), let rows = Int64(words[4]),
+      let conflicts = Int64(words[5])
     else { return nil }
+    var applied = AppliedPosition(LogToken(position: Position(position), chain: chain))
+    if words.count == 8 {
+      guard let synced = UInt64(words[6]), let chain = UInt32(words[7]) else { return nil }
+      applied.synced = LogToken(position: Position(synced), chain: chain)
+    }
     return (
-      LogToken(position: Position(file: file, index: index), chain: chain),
+      applied,
       HeadSum(heads: heads, tombstones: tombstones, conflicts: conflicts, rows: rows)
     )
   }
 
-  static func token(of connection: Connection) throws(TablesError) -> LogToken? {
-    try position(of: connection)?.token
+  static func applied(of connection: Connection) throws(TablesError) -> AppliedPosition? {
+    try position(of: connection)?.applied
   }
 
-  /// As it was written last; nil if that cannot be read.
+  /// As last written; nil if it cannot be read.
   static func headSum(of connection: Connection) throws(TablesError) -> HeadSum? {
     try position(of: connection)?.sum
   }
@@ -151,7 +179,7 @@ enum Meta {
     try statement.run(crc(ofClock: number)) { statement, crc in statement.bind(2, inPlace: crc) }
   }
 
-  /// Throws `needsRebuild` if it is not what was written.
+  /// Throws `needsRebuild` if the clock is not the one that was written.
   static func clock(of connection: Connection) throws(TablesError) -> Timestamp {
     let statement = try connection.prepareOnce("SELECT value, hash FROM _stemma_meta WHERE name = 'clock'")
     defer { statement.reset() }
@@ -173,13 +201,13 @@ enum Meta {
 }
 
 extension TableSet {
-  /// What SQLite's catalogue says of the tables, views and indexes.
+  /// The tables, views and indexes in SQLite's catalogue.
   struct Catalogue {
-    /// What somebody has taken away, changed or added; nil if all are as they were made. A unique index refuses rows, a
-    /// trigger may take back what is written, and an index on a function that only its maker knows ends every write.
+    /// The first missing, changed or added object; nil if there is none. A foreign index rejects
+    /// rows or makes every write fail, and a trigger may undo writes.
     var change: String?
-    /// How many bytes of a page are kept free, and the pages at which tables begin: SQLite believes changed numbers, and
-    /// reads what stands there.
+    /// The reserved bytes of a page, and the root pages of the tables. SQLite trusts changed
+    /// numbers and reads the wrong pages.
     var roots: String
   }
 
@@ -191,7 +219,7 @@ extension TableSet {
     var reserved: Int32 = -1
     sqlite3_file_control(connection.handle, "main", SQLITE_FCNTL_RESERVE_BYTES, &reserved)
     var roots = [Int64(reserved)]
-    // A table before the indexes that SQLite makes for its keys, which have no statement.
+    // A table comes before the indexes that SQLite creates for its keys, which have no statement.
     let statement = try connection.prepareOnce(
       "SELECT type, name, tbl_name, rootpage, sql FROM sqlite_master ORDER BY type DESC, name")
     defer { statement.reset() }
@@ -202,7 +230,7 @@ extension TableSet {
       if isMade || statement.isNull(4) && tables.contains(table) {
         roots.append(statement.int(3))
       } else if !name.hasPrefix("sqlite_"), added == nil {
-        // SQLite's own names are those of indexes of keys and of statistics.
+        // SQLite's own names belong to key indexes and statistics.
         added = "the \(type) \(name) was added"
       }
     }

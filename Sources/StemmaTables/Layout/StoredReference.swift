@@ -5,15 +5,15 @@ import StemmaSchema
 struct StoredReference {
   let inverse: InverseReference
   let parent: Model
-  /// The relationship that allows one child a parent, if there is one, as the model names it that declares it: then two
-  /// children of one parent are a conflict.
+  /// The `hasOne` that allows one child per parent, if there is one, by the declaring model's name
+  /// for it. Then two children of one parent are a conflict.
   let hasOne: String?
 
   var child: Model { inverse.child }
-  /// One per part of the parent's key, in its order.
+  /// One field per part of the parent's key, in key order.
   var fields: [String] { inverse.relationship.referenceFields }
 
-  /// Each reference of the schema once: by parent, in the order of the schema.
+  /// Each reference of the schema once, by parent, in schema order.
   static func all(of schema: Schema) -> [StoredReference] {
     schema.models.flatMap { parent in
       schema.inverseReferences(to: parent).map { inverse in
@@ -22,9 +22,9 @@ struct StoredReference {
     }
   }
 
-  /// A `hasOne` is one to one, whichever side stores it. Where the child stores it, two children may refer to one parent.
-  /// Where the model that declares it stores it, two records of that model may share one target. A `belongsTo` with a
-  /// reference of its own is another relationship, of which a parent may have many.
+  /// A `hasOne` is one to one, whichever side stores it. If the child stores it, two children may
+  /// refer to one parent. If the declaring model stores it, two of its records may share one
+  /// target. A `belongsTo` with its own reference fields is another relationship.
   private static func hasOne(_ inverse: InverseReference, _ parent: Model) -> String? {
     let (relationship, child) = (inverse.relationship, inverse.child)
     let declared = parent.relationships.first {

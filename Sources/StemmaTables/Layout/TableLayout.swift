@@ -3,7 +3,7 @@ import StemmaEvents
 import StemmaMerge
 import StemmaSchema
 
-/// How the records of one model lie in their table.
+/// How the table of a model stores its records.
 ///
 /// A record is one row:
 ///
@@ -12,19 +12,19 @@ import StemmaSchema
 ///       "_version" INTEGER NOT NULL, "_state" BLOB NOT NULL,      -- the record's version; what merging needs
 ///       PRIMARY KEY ("isbn")) WITHOUT ROWID
 ///
-/// - A key that is one integer is `INTEGER PRIMARY KEY`, SQLite's own row number. Every other table is
-///   WITHOUT ROWID: the primary key is the table, in key order.
-/// - A field that no event has written shows its `@default`. So does a required field in which an event has written
-///   null. Without a default it is NULL, whatever the schema says: a record can come from a peer or from a time that
-///   did not know the field.
-/// - SQLite orders the columns of a primary key as `Key` orders its bytes (BINARY text, integers, doubles,
-///   false before true), so `ORDER BY` the key columns is key order.
-/// - A field's shown value is kept in its column alone, unless it is of another type than the schema's (an
-///   older schema's, a foreign writer's): then `_state` has it, since the column's affinity may change it.
-/// - `_state` ends with a checksum over all that new events build on (`StateSeal`): a row in which a byte has changed
-///   is refused, and the tables are made anew.
+/// - A key that is one integer is `INTEGER PRIMARY KEY`, SQLite's own row number. Every other table
+///   is WITHOUT ROWID: the primary key is the table, in key order.
+/// - A field that no event has written shows its `@default`. A required field also shows it if an
+///   event has written null. Without a default, the column is NULL even for a required field: a
+///   peer or an older schema may have omitted the field.
+/// - SQLite orders primary keys as `Key` orders its bytes (BINARY text, integers, doubles, false
+///   before true), so `ORDER BY` the key columns is key order.
+/// - A shown value is stored only in its column, unless its type differs from the schema's, as
+///   after a schema change. Then `_state` has it, because the column's affinity may change it.
+/// - `_state` ends with a checksum over all that new events build on (`StateSeal`). A row with a
+///   changed byte is rejected, and the tables are rebuilt.
 final class TableLayout: Sendable {
-  /// The Swift and SQLite type of a column; the type of `Value` that it holds exactly.
+  /// The Swift and SQLite type of a column, and the type of `Value` that it holds exactly.
   enum Kind: String, Sendable {
     case text = "TEXT"
     case json = "TEXT /* JSON */"
@@ -47,7 +47,7 @@ final class TableLayout: Sendable {
       }
     }
 
-    /// Whether a part of a key is of this type.
+    /// Whether a key part has this type.
     func fits(_ part: KeyPart) -> Bool {
       switch (part, self) {
       case (.string, .text), (.int, .integer), (.double, .real), (.bool, .boolean): true
@@ -65,9 +65,8 @@ final class TableLayout: Sendable {
   let rules: MergeRules
   /// Key parts, in the order of the key.
   let key: [Column]
-  /// Theirs, as they are asked for with each row.
+  /// The kinds of `key`, which are needed with each row.
   let keyKinds: [Kind]
-  /// All other fields, in order of declaration.
   let columns: [Column]
   /// The names of the key's columns in SQL, and of all columns.
   private let keyNames: [String]
@@ -75,9 +74,9 @@ final class TableLayout: Sendable {
   private let storedName: [UInt8]
   /// The stored names of the leading key parts that make up the partition's name.
   private let partitionNames: [[UInt8]]
-  /// For each of the rules' fields, its place in `columns`.
+  /// For each of the rules' fields, its index in `columns`.
   let columnOfRule: [Int]
-  /// For each of `columns`, its place among the rules' fields.
+  /// For each of `columns`, its index among the rules' fields.
   let ruleOfColumn: [Int]
 
   init(_ model: Model) {
@@ -100,7 +99,7 @@ final class TableLayout: Sendable {
     key.first { $0.field.name == name } ?? columns.first { $0.field.name == name }
   }
 
-  /// The partition of a record. Throws if the key has not the parts that the model demands.
+  /// The partition of a record. Throws if the key's parts do not match the model.
   func partition(of key: Key) throws(TablesError) -> Partition {
     var index = 0
     for column in self.key {
@@ -113,8 +112,7 @@ final class TableLayout: Sendable {
     return Partition(model: model, key: key)
   }
 
-  /// Whether `partition` is that of a key that has the right parts: what `partition(of:)` tells, without
-  /// making one.
+  /// Whether `partition(of:)` of a key with matching parts is `partition`. Allocates no partition.
   func holds(_ key: Key, in partition: Partition) -> Bool {
     var match = PartitionMatch(partition.bytes)
     if model.partitionDepth == 0 { return match.take(storedName) && match.isAtEnd }
@@ -165,14 +163,14 @@ final class TableLayout: Sendable {
       + (isIntegerKeyed ? "" : " WITHOUT ROWID")
   }
 
-  /// Parameters: key parts, fields, version, state; as often as there are rows.
+  /// Parameters: key parts, fields, version, state; repeated for each row.
   func insert(rows: Int = 1) -> String {
     let places = "(\(allNames.map { _ in "?" }.joined(separator: ", ")))"
     return "INSERT INTO \(table) (\(allNames.joined(separator: ", "))) VALUES "
       + repeatElement(places, count: rows).joined(separator: ", ")
   }
 
-  /// As `insert`; a row with this key is overwritten.
+  /// As `insert`, but overwrites a row with this key.
   var upsert: String {
     let changes = (columns.map { Self.quoted($0.field.name) } + ["_version", "_state"])
       .map { "\($0) = excluded.\($0)" }
@@ -189,7 +187,7 @@ final class TableLayout: Sendable {
 
   var delete: String { "DELETE FROM \(table) WHERE \(keyMatches())" }
 
-  /// What every reader of rows selects: key parts, fields, version, state. `alias` is the table's in a join.
+  /// The columns of a row: key parts, fields, version, state. `alias` is the table's in a join.
   func selection(alias: String? = nil) -> String {
     "SELECT " + allNames.map { (alias.map { $0 + "." } ?? "") + $0 }.joined(separator: ", ")
   }
@@ -200,7 +198,7 @@ final class TableLayout: Sendable {
   }
   var selectAll: String { "\(selection()) FROM \(table) ORDER BY \(keyOrder())" }
 
-  /// Where `selection` puts `_version` and `_state`.
+  /// The columns of `_version` and `_state` in `selection`.
   var versionColumn: Int32 { Int32(key.count + columns.count) }
   var stateColumn: Int32 { versionColumn + 1 }
 
@@ -224,8 +222,8 @@ final class TableLayout: Sendable {
     Key(trusted: try keyParts(key.count, statement, first: first))
   }
 
-  /// The first parts of the current row's key, encoded. Throws for a row that nobody wrote: what SQLite gives of a file
-  /// in which bytes have changed is not checked against the table.
+  /// The first parts of the current row's key, encoded. Throws for a row that Stemma did not write:
+  /// SQLite does not check changed bytes against the table's types.
   func keyParts(_ count: Int, _ statement: Statement, first: Int32 = 0) throws(TablesError) -> [UInt8] {
     var bytes: [UInt8] = []
     for (index, column) in key.prefix(count).enumerated() {
@@ -247,6 +245,15 @@ final class TableLayout: Sendable {
     .needsRebuild(path: statement.connection.path, .damaged("\(what) of \(model.tableName)"))
   }
 
+  /// Bytes of texts and state of the current row.
+  func size(_ statement: Statement) -> Int {
+    var size = 0
+    for index in columns.indices where columns[index].kind == .text || columns[index].kind == .json {
+      size += statement.bytes(Int32(key.count + index)).count
+    }
+    return size + statement.bytes(stateColumn).count
+  }
+
   /// The record of the current row, which has this key.
   func state(_ statement: Statement, _ recordKey: Key) throws(TablesError) -> RecordState {
     try state(statement, recordKey, versionColumn, what: "row") { rule in
@@ -260,7 +267,7 @@ final class TableLayout: Sendable {
     try state(statement, key, first, what: "tombstone") { _ in .null }
   }
 
-  /// `_version` stands at `column`, `_state` behind it.
+  /// `column` is the column of `_version`; `_state` follows it.
   private func state(
     _ statement: Statement, _ key: Key, _ column: Int32, what: String, value: (Int) -> Value
   ) throws(TablesError) -> RecordState {
@@ -276,7 +283,7 @@ final class TableLayout: Sendable {
   }
 }
 
-/// Compares the name of a partition piece by piece.
+/// Compares the name of a partition step by step.
 private struct PartitionMatch {
   private let name: [UInt8]
   private var place = 0
@@ -296,7 +303,7 @@ private struct PartitionMatch {
     return true
   }
 
-  /// A byte of a value, which stands percent-escaped if it is special.
+  /// A byte of a value; special bytes are percent-escaped.
   mutating func take(escaping byte: UInt8) -> Bool {
     if !Partition.isSpecial(byte) { return take(byte) }
     return take(UInt8(ascii: "%")) && take(Hexadecimal.upperDigit(byte >> 4))

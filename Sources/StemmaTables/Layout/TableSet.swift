@@ -3,8 +3,8 @@ import StemmaEvents
 import StemmaMerge
 import StemmaSchema
 
-/// All tables of a schema: the layout of each model, the indexes, and the tables that are Stemma's own.
-package struct TableSet: Sendable {
+/// All tables of a schema: the layout of each model, the indexes, and Stemma's own tables.
+package final class TableSet: Sendable {
   package let schema: Schema
   /// In the order of the schema.
   let layouts: [TableLayout]
@@ -22,10 +22,10 @@ package struct TableSet: Sendable {
       layouts.enumerated().map { ($1.model.name, $0) }, uniquingKeysWith: { first, _ in first })
   }
 
-  /// The index into `layouts` of the model that events name so; nil if the schema does not know it.
+  /// The index into `layouts` of the model with this stored name; nil if the schema has none.
   func index(ofStoredName name: String) -> Int? { byStoredName[name] }
 
-  /// How records of a model merge; made once for all of them.
+  /// How records of a model merge; created once for all of them.
   package func rules(of model: Model) -> MergeRules {
     byName[model.name].map { layouts[$0].rules } ?? MergeRules(model)
   }
@@ -35,38 +35,39 @@ package struct TableSet: Sendable {
     return layouts[index]
   }
 
-  /// In the order of their names' bytes, which is the order of every listing.
+  /// In byte order of the names, which is the order of every listing.
   var layoutsByName: [TableLayout] { layouts.sorted { $0.model.name.hasBytes(before: $1.model.name) } }
 
   // MARK: DDL
 
-  /// The layout of Stemma's own tables and of `_state`. A change makes every node rebuild its tables.
+  /// The layout of Stemma's own tables and of `_state`. With another format, nodes rebuild their
+  /// tables.
   static let format: Int64 = 9
 
   static let ownTables = [
-    // All that every commit changes beside its rows, in one table, because SQLite writes whole pages: `format`,
-    // `schema` (digest), `roots` (the pages at which tables begin), `position` (what of the log was applied, and
-    // `HeadSum`), `clock`, `as_of` in a file that shows the past; the rows `stream` and `commit` are what the views
-    // below show. Numbers that new events continue are not taken from a changed byte: `hash` ends with a CRC over the
-    // row, also of the clock.
+    // This table has all that every commit changes besides its rows: SQLite writes whole pages.
+    // Names: `format`, `schema` (digest), `roots` (root pages of the tables), `position` (applied
+    // log position and `HeadSum`), `clock`. A file of a past state has `as_of`. The names `stream`
+    // and `commit` are those of the views below. `hash` ends with a CRC over the row: new events
+    // never continue a corrupt number.
     """
     CREATE TABLE _stemma_meta (
       name TEXT NOT NULL, partition TEXT NOT NULL DEFAULT '', origin TEXT NOT NULL DEFAULT '', value, hash TEXT,
       PRIMARY KEY (name, partition, origin)
     ) WITHOUT ROWID
     """,
-    // How far each stream was applied. `origin` and `hash` in hexadecimal.
+    // How far each stream was applied. `origin` and `hash` are hexadecimal.
     """
     CREATE VIEW _stemma_streams AS
       SELECT partition, origin, value AS sequence, substr(hash, 1, 32) AS hash, substr(hash, 33) AS crc
       FROM _stemma_meta WHERE name = 'stream'
     """,
-    // The highest commit number of each origin whose events were applied.
+    // The highest commit number of each origin with applied events.
     """
     CREATE VIEW _stemma_commits AS
       SELECT origin, value AS number, hash AS crc FROM _stemma_meta WHERE name = 'commit'
     """,
-    // Records that do not exist but have a history. `key` is the encoded key, `model` the stored name.
+    // Deleted records with a history. `key` is the encoded key, `model` the stored name.
     """
     CREATE TABLE _stemma_tombstones (
       model TEXT NOT NULL, key BLOB NOT NULL, partition TEXT NOT NULL, version INTEGER NOT NULL,
@@ -79,8 +80,8 @@ package struct TableSet: Sendable {
       model TEXT NOT NULL, key BLOB NOT NULL, partition TEXT NOT NULL, PRIMARY KEY (model, key)
     ) WITHOUT ROWID
     """,
-    // What peers have confirmed to hold of each stream; `peer` is the peer's log id or name. `crc` is over the row: by a
-    // changed byte a purge would take away what nobody else has.
+    // The events that peers have confirmed to hold. The `peer` is its log id or name. The `crc`
+    // covers the row: with a changed byte, a purge could remove the only copy of an event.
     """
     CREATE TABLE _stemma_acknowledged (
       peer TEXT NOT NULL, partition TEXT NOT NULL, origin TEXT NOT NULL, sequence INTEGER NOT NULL, crc TEXT NOT NULL,
@@ -89,15 +90,15 @@ package struct TableSet: Sendable {
     """,
   ]
 
-  /// `@index` of the schema, and one for each reference that no index or key begins with: without it,
-  /// deleting a parent would read every child.
+  /// Every `@index` of the schema, and one index for each reference that no index or key begins
+  /// with. Without it, deleting a parent would read every child.
   var createIndexes: [String] {
     var statements: [String] = []
     var taken: Set<String> = []
     for layout in layouts {
       func create(_ name: String, _ fields: [String]) {
         var name = "\(layout.model.name).\(name)"
-        // SQLite folds case, and two models may differ in nothing else.
+        // SQLite ignores case, and two models may differ only in case.
         while !taken.insert(name.lowercased()).inserted { name += "_" }
         let columns = fields.map(TableLayout.quoted).joined(separator: ", ")
         statements.append("CREATE INDEX \(TableLayout.quoted(name)) ON \(layout.table) (\(columns))")
@@ -114,8 +115,8 @@ package struct TableSet: Sendable {
     return statements
   }
 
-  /// SHA-256, in hexadecimal, over everything of the schema that decides what stands in the tables. Two
-  /// schemas that differ only in what bears on no row (the cases of an enum, for example) share it.
+  /// SHA-256, in hexadecimal, over every part of the schema that decides the contents of the
+  /// tables. Schemas that differ only in other parts (the cases of an enum, for example) share it.
   var digest: String {
     var text = layouts.map(\.createTable) + createIndexes
     for layout in layouts {

@@ -3,31 +3,31 @@ import StemmaEvents
 import StemmaMerge
 import StemmaSchema
 
-/// Ranks the children of a parent by the writes of their references, for statements that show one of them:
-/// `stemma_reference_rank(child._state, ?)`, with this as the parameter.
+/// Ranks the children of a parent by the writes of their references, for statements that show one
+/// child: `stemma_reference_rank(child._state, ?)`, with this as the parameter.
 package final class ReferenceRank: Sendable {
   private let child: TableLayout
   private let fields: [String]
 
-  /// Names the type of the pointer to SQLite, which keeps the address (sqlite.org/bindptr.html).
+  /// The pointer's type name; SQLite keeps its address (sqlite.org/bindptr.html).
   private static let pointerType: StaticString = "stemma_reference"
 
-  /// - Parameter fields: the reference fields of `child`, as the node's schema has it.
+  /// - Parameter fields: the reference fields of `child` in the node's schema.
   package init(_ child: Model, _ fields: [String]) {
     self.child = TableLayout(child)
     self.fields = fields
   }
 
-  /// Whether a parent shows child `a` rather than `b`: by the writes of their references, then the lower key.
+  /// Whether a parent shows child `a` rather than `b`: by reference writes, then by the lower key.
   static func isAbove(_ a: (write: Candidate, key: Key), _ b: (write: Candidate, key: Key)) -> Bool {
     let (first, second) = (a.write, b.write)
     return (first.version, first.timestamp, first.dot, b.key)
       > (second.version, second.timestamp, second.dot, a.key)
   }
 
-  /// Bytes that sort as the writes in `isAbove`; nil if no event has written the reference.
+  /// Bytes that sort like the writes in `isAbove`; nil if no event has written the reference.
   ///
-  /// - Throws: for bytes that no row has. The checksum is not read, as it covers columns, too.
+  /// - Throws: for bytes that are not a row's state. The checksum is not verified.
   func rank(of sealed: UnsafeRawBufferPointer) throws(MergeError) -> [UInt8]? {
     let state = try RecordState(decoding: StateSeal.state(in: sealed), child.rules) { _ in .null }
     guard let write = child.write(ofReference: fields, state) else { return nil }
@@ -51,7 +51,7 @@ package final class ReferenceRank: Sendable {
 }
 
 extension Statement {
-  /// Keeps `reference` until the parameter is bound anew or cleared.
+  /// Retains `reference` until the parameter is bound again or cleared.
   package func bind(_ index: Int32, _ reference: ReferenceRank) {
     let pointer = Unmanaged.passRetained(reference).toOpaque()
     ReferenceRank.withPointerType { type in

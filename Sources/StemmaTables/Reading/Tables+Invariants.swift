@@ -3,13 +3,13 @@ import StemmaMerge
 import StemmaSchema
 
 extension TablesReader {
-  /// Checks that the tables agree with themselves; reads everything. Throws `inconsistent` with the first thing
-  /// that does not hold.
+  /// Checks that the tables are consistent; reads everything. Throws `inconsistent`.
   ///
-  /// - A row's record exists; a tombstone's does not, and it has no row. Both have the checksum and the version of their state.
-  /// - Every record's partition is that of its key, has a stream for each origin of its context, and that stream's
-  ///   head covers the context.
-  /// - A record is listed in `_stemma_conflicts` exactly if it has a value or delete conflict.
+  /// - A row's record exists. A tombstone's record does not, and has no row. Both have the checksum
+  ///   and the version of their state.
+  /// - Every record is in its key's partition, which has a stream for each origin of the record's
+  ///   context. The stream's head covers the context.
+  /// - `_stemma_conflicts` lists exactly the records with a value or delete conflict.
   package func checkInvariants() throws(TablesError) {
     let knowledge = try knowledge()
     var conflicts = try records("SELECT model, key, partition FROM _stemma_conflicts")

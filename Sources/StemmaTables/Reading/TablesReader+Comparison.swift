@@ -1,17 +1,17 @@
 import StemmaEvents
 
-/// Everything that a rebuild makes from the log, in a form that can be compared with that of other tables.
+/// All that a rebuild derives from the log, in a form that can be compared with other tables.
 package struct TablesSummary: Sendable {
   fileprivate var rows: [TableDigest]
   fileprivate var conflicts: [TableDigest]
-  fileprivate var knowledge: Knowledge
-  /// Of each origin, the highest number of its commits.
+  fileprivate var knowledge: VersionVector
+  /// The highest commit number of each origin.
   fileprivate var commits: [String: Int64] = [:]
-  /// Indexes that do not list what their tables hold, and the like, as SQLite says it.
+  /// SQLite's findings, for example indexes that do not match their tables.
   fileprivate var flaws: [String] = []
 
-  /// What is not as in `fresh`, one sentence each. `comparesHeads`: false where `fresh` is of rows alone. A number of commits
-  /// may be higher than what the log has of them: a purge keeps it. `isCompared`: other partitions are left out.
+  /// The differences from `fresh` in the selected partitions, one sentence each. A higher commit
+  /// number is no difference: a purge keeps it. `comparesHeads`: false if `fresh` has only rows.
   package func differences(
     from fresh: TablesSummary, comparesHeads: Bool, in isCompared: (Partition) -> Bool = { _ in true }
   ) -> [String] {
@@ -38,7 +38,7 @@ package struct TablesSummary: Sendable {
 }
 
 extension TablesReader {
-  /// Reads everything. O(partitions) of memory.
+  /// Reads everything. Memory: O(partitions).
   package func summary() throws(TablesError) -> TablesSummary {
     var summary = TablesSummary(
       rows: try digests(), conflicts: try conflictListDigests(), knowledge: try knowledge())

@@ -2,23 +2,23 @@ import StemmaEvents
 import StemmaMerge
 import StemmaSchema
 
-/// Something that people should look at: changes that were made without knowing of each other and do not fit.
+/// Concurrent changes that contradict each other and need a decision.
 package struct OpenConflict: Hashable, Sendable {
   package enum Kind: String, Sendable, CaseIterable {
-    /// A field, or several that are written together, has differing values.
+    /// A field, or a group of fields that are written together, has differing values.
     case value
-    /// The record was deleted, and changed or created anew.
+    /// The record was deleted, and concurrently changed or recreated.
     case delete
     /// Several children refer to one parent whose `hasOne` shows only one of them.
     case cardinality
-    /// A reference leads to a record that is not there, though this node holds its partition.
+    /// The target of a reference does not exist, although this node holds its partition.
     case dangling
   }
 
   package struct Choice: Hashable, Sendable {
     package enum Value: Hashable, Sendable {
       case field(StemmaEvents.Value)
-      /// Of a register of several fields: all of them, by declared name.
+      /// The values of a register of several fields, by declared name.
       case fields([Assignment])
       case exists(Bool)
       /// The child (cardinality) or the missing parent (dangling).
@@ -37,22 +37,22 @@ package struct OpenConflict: Hashable, Sendable {
   /// Declared name.
   package var model: String
   package var key: Key
-  /// The declared name of the field, or of the relationship where several reference fields are one register, and
-  /// for cardinality and dangling. Nil for `delete`, and for a whole record under OPTIMISTIC.
+  /// The declared name of the field; of the relationship for a register of several reference
+  /// fields, cardinality and dangling. Nil for `delete`, and for a whole record under OPTIMISTIC.
   package var field: String?
-  /// For cardinality: the relationship that stores the reference, as the child declares it; of the parent where
-  /// the child declares none.
+  /// For cardinality: the relationship that stores the reference, as the child declares it, or as
+  /// the parent does if the child declares none.
   package var reference: String?
-  /// The one that is shown first. For dangling: one.
+  /// The shown choice comes first. Dangling has one choice.
   package var choices: [Choice]
 }
 
-/// Streams conflicts: by model name; of a model first value and delete by key, then cardinality by the parent's
-/// key, then dangling by the child's.
+/// Streams conflicts by model name. For each model: value and delete conflicts by key, then
+/// cardinality by the parent's key, then dangling by the child's key.
 package struct ConflictCursor {
   private let reader: TablesReader
   private let isInScope: (Partition) -> Bool
-  /// The record that is asked about; nil: all.
+  /// The record in question; nil for all records.
   private let key: Key?
   private var searches: ArraySlice<ConflictSearch>
   private var current: (search: ConflictSearch, statement: Statement)?
@@ -83,12 +83,12 @@ package struct ConflictCursor {
     }
   }
 
-  /// Traps if conflicts wait that nobody has searched for.
+  /// Traps if conflicts are pending without a search.
   package func checkInvariants() {
     precondition(found.isEmpty || current != nil, "what is found is of the row at hand")
   }
 
-  /// What the current row of a search means.
+  /// The conflicts in the current row of a search.
   private func read(
     _ search: ConflictSearch, _ statement: Statement
   ) throws(TablesError) -> [OpenConflict] {
@@ -106,17 +106,17 @@ package struct ConflictCursor {
 enum ConflictSearch {
   /// Value and delete conflicts of a model.
   case registers(TableLayout)
-  /// Of the parent's `hasOne` of this name.
+  /// Cardinality conflicts of the parent's `hasOne` of this name.
   case cardinality(TableLayout, StoredReference, hasOne: String)
-  /// Of the child's reference.
+  /// Dangling references of the child.
   case dangling(TableLayout, StoredReference)
 }
 
 extension TablesReader {
-  /// All open conflicts of these models, or of all. `isInScope` tells the partitions that this node holds: a
-  /// reference into another one is not dangling; nil: dangling references are left out. Value and delete
-  /// conflicts cost time in proportion to their number; cardinality and dangling references to the number of children.
-  /// With a `key`, which makes sense of one model only, that record is looked up instead.
+  /// All open conflicts of these models, or of all. `isInScope` selects the partitions that this
+  /// node holds: a reference into another one is not dangling. Nil omits dangling references. The
+  /// time is O(value and delete conflicts + children of relationships). A `key` requires exactly
+  /// one model and selects one record.
   package func conflicts(
     _ models: [String]? = nil, key: Key? = nil, isInScope: ((Partition) -> Bool)?
   ) throws(TablesError) -> ConflictCursor {
@@ -233,7 +233,7 @@ extension TableLayout {
 
   fileprivate func value(of candidate: Candidate, _ conflict: RegisterConflict) -> OpenConflict.Choice.Value {
     if conflict.kind == .delete { return .exists(candidate.exists) }
-    // A whole record is one also where it has only one field.
+    // A whole record is returned as fields, even if it has only one.
     if candidate.values.count == 1, model.conflictPolicy != .optimistic {
       return .field(candidate.values[0].value)
     }

@@ -5,9 +5,9 @@ import StemmaSchema
 ///
 ///     {"model":"Book","key":{"isbn":"…"},"fields":{"title":"…","pages":null}}
 ///
-/// in the order of the models' names, then of the keys. Every field that is no key part stands in `fields`, null
-/// ones too, in the order of the schema: a line says all that the tables show of a record. Values have the
-/// JSON type of their field; lists and embedded values are JSON, integers beyond ±(2^53-1) are strings.
+/// ordered by model name, then by key. `fields` has every field that is not a key part, null ones
+/// too, in schema order. A line contains all that the tables show of a record. Values have the JSON
+/// type of their field; lists and embedded values are JSON, integers beyond ±(2^53-1) are strings.
 package struct ExportCursor {
   private let connection: Connection
   private var layouts: ArraySlice<TableLayout>
@@ -46,7 +46,7 @@ extension TablesReader {
     return ExportCursor(connection, layouts)
   }
 
-  /// Appends a row as in an export, with its revision.
+  /// Appends a row in export format, with its revision.
   package func appendJSON(_ row: Row, to bytes: inout [UInt8]) throws(TablesError) {
     let layout = try tableSet.layout(named: row.model)
     layout.appendJSON(row.key.parts.map(\.value), row.fields.map(\.value), row.revision, to: &bytes)

@@ -3,7 +3,7 @@ import StemmaEvents
 import StemmaMerge
 import StemmaSchema
 
-/// What the tables hold of one partition.
+/// The numbers of rows, tombstones, events and origins of one partition.
 package struct PartitionContents: Hashable, Sendable {
   package let partition: Partition
   package var rows: UInt64 = 0
@@ -14,26 +14,26 @@ package struct PartitionContents: Hashable, Sendable {
 
 /// The digest of a partition's rows and tombstones.
 ///
-/// The sum modulo 2^128 of a digest for each record, so that the order of reading does not matter. A record's
-/// digest is the first 16 bytes of the SHA-256 of: model (stored name), encoded key, 1 for a row and 0 for a tombstone,
-/// version (8 bytes), `_state` without its checksum, then each column that is not null by the bytes of the stored names: name, one
-/// byte for the type, value (integers, doubles and Booleans as 8 bytes). Names, key, state and texts are preceded by
-/// their length in 8 bytes; all integers are big-endian. Equal knowledge and schema give equal digests.
+/// It is the sum modulo 2^128 of the records' digests, so reading order does not matter. A record's
+/// digest is the first 16 bytes of the SHA-256 of: stored model name, encoded key, 1 (row) or 0
+/// (tombstone), version (8 bytes), `_state` without checksum, columns. A column that is not null is
+/// its name, a type byte and its value, in byte order of the stored names. Names, key, state and
+/// texts follow their length in 8 bytes. Numbers and Booleans take 8 bytes, big-endian. Equal
+/// version vectors and schemas give equal digests.
 package struct TableDigest: Hashable, Sendable, CustomStringConvertible {
   package let partition: Partition
   package var hash = StreamHash.zero
   package var records: UInt64 = 0
-  /// The sum of the checksums behind the states, which the hash leaves out: they say nothing that it does not say.
+  /// The sum of the states' checksums. The hash omits them: they depend only on what it covers.
   var checksums: UInt32 = 0
 
   package var description: String { hash.description }
 }
 
 extension TablesReader {
-  /// Every partition of which there is a stream or a record, in the order of their names. Reads the keys of
-  /// all rows.
+  /// Every partition with a stream or a record, in name order. Reads the keys of all rows.
   ///
-  /// - Throws: `needsRebuild` if rows are missing, or more than were written.
+  /// - Throws: `needsRebuild` if there are more or fewer rows than were written.
   package func partitions() throws(TablesError) -> [PartitionContents] {
     try HeadSum.check(connection)
     var found: [Partition: PartitionContents] = [:]
@@ -66,7 +66,7 @@ extension TablesReader {
     return found.values.sorted { $0.partition < $1.partition }
   }
 
-  /// The digests of the chosen partitions, in the order of their names; none for one without a record.
+  /// The digests of the selected partitions, in name order. A partition without records has none.
   package func digests(
     where isIncluded: (Partition) -> Bool = { _ in true }
   ) throws(TablesError) -> [TableDigest] {
@@ -98,7 +98,7 @@ extension TablesReader {
     return sums.sorted
   }
 
-  /// As `digests`, of what `_stemma_conflicts` lists.
+  /// As `digests`, for the entries of `_stemma_conflicts`.
   package func conflictListDigests() throws(TablesError) -> [TableDigest] {
     var sums = DigestSums()
     var bytes: [UInt8] = []
@@ -144,7 +144,7 @@ extension TableLayout {
     return "SELECT \(parts), count(*) FROM \(table) GROUP BY \(parts)"
   }
 
-  /// The partition that the current row of `countByPartition` is about.
+  /// The partition in the current row of `countByPartition`.
   fileprivate func partition(_ statement: Statement) throws(TablesError) -> Partition {
     Partition(model: model, key: Key(trusted: try keyParts(model.partitionDepth, statement)))
   }

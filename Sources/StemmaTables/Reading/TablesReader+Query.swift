@@ -10,7 +10,7 @@ package struct QueryCursor {
     columns = (0..<statement.columnCount).map(statement.columnName)
   }
 
-  /// A value for each column. Blobs are given as lowercase hexadecimal text.
+  /// A value for each column. Blobs become lowercase hexadecimal text.
   package mutating func next() throws(TablesError) -> [Value]? {
     guard try statement.step() else { return nil }
     return (0..<Int32(columns.count)).map { column in
@@ -26,10 +26,10 @@ package struct QueryCursor {
 }
 
 extension TablesReader {
-  /// Any one statement of SQL that changes nothing. The tables are those of the schema; Stemma's own, which
-  /// begin with `_stemma_`, can be read too, but may change from version to version.
+  /// Runs one SQL statement that writes nothing. The tables are those of the schema. Stemma's own
+  /// tables, which begin with `_stemma_`, are readable too, but may change between versions.
   ///
-  /// - Throws: `notAQuery` for anything that would write, and for more than one statement.
+  /// - Throws: `notAQuery` for a statement that writes, and for more than one statement.
   package func query(_ sql: String) throws(TablesError) -> QueryCursor {
     QueryCursor(try connection.prepareQuery(sql, isKept: false))
   }

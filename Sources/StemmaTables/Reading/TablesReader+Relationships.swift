@@ -3,7 +3,7 @@ import StemmaMerge
 import StemmaSchema
 
 extension TablesReader {
-  /// The keys of the records whose reference leads to this key, in key order. The parent need not exist.
+  /// The keys of the records that refer to this key, in key order. The parent need not exist.
   package func children(of key: Key, through inverse: InverseReference) throws(TablesError) -> [Key] {
     let layout = try tableSet.layout(named: inverse.child.name)
     let cursor = try children(of: key, layout, inverse.relationship.referenceFields, isReadAtOnce: true)
@@ -12,10 +12,10 @@ extension TablesReader {
     return keys
   }
 
-  /// The records that a relationship of a record leads to, in key order.
+  /// The target records of a relationship of a record, in key order.
   ///
-  /// `belongsTo`, and `hasOne` where it stores the reference: the one target, if it is there. `hasOne`
-  /// otherwise: of several children the one that wins (the others are conflicts of cardinality).
+  /// `belongsTo`, and `hasOne` that stores the reference: the one target, if it exists. Other
+  /// `hasOne`: the winner of several children; the others are cardinality conflicts.
   /// - Throws: `unknownModel`, `unknownRelationship`.
   package func related(
     to key: Key, of model: String, through name: String
@@ -86,14 +86,14 @@ extension TablesReader {
     return RowCursor(layout: target, statement: statement)
   }
 
-  /// A child that a `hasOne` could show, and the write that made it refer to its parent.
+  /// A candidate child of a `hasOne`, and the write that made it refer to its parent.
   struct Rival {
     let key: Key
     let write: Candidate
   }
 
-  /// The children of a parent, the one that a `hasOne` shows first: that whose reference was written with the
-  /// highest (version, timestamp, origin, sequence), then by key.
+  /// The children of a parent, the one that a `hasOne` shows first. They are ordered by the highest
+  /// (version, timestamp, origin, sequence) of the reference's write, then by key.
   func rivals(_ key: Key, _ child: TableLayout, _ fields: [String]) throws(TablesError) -> [Rival] {
     let cursor = try children(of: key, child, fields, isReadAtOnce: true)
     defer { cursor.statement.reset() }
@@ -119,7 +119,7 @@ extension ReadConnection {
 }
 
 extension TableLayout {
-  /// The shown write of a reference: that of its fields, or the record's existence where the key fixes it.
+  /// The shown write of a reference: that of its fields, or of the existence if the key has them.
   func write(ofReference fields: [String], _ state: RecordState) -> Candidate? {
     let free = columns.first { fields.contains($0.field.name) }
     if let free { return state.siblings(of: free.field.storedName, rules).first }

@@ -2,18 +2,18 @@ import StemmaEvents
 import StemmaMerge
 import StemmaSchema
 
-/// One record as it is shown.
+/// The shown values of one record.
 package struct Row: Hashable, Sendable {
   /// The model's declared name.
   package let model: String
   package let key: Key
-  /// Every field that is no key part, null ones too, under its declared name and in the order of the schema.
+  /// Every field that is not a key part, null ones too, by declared name, in schema order.
   package let fields: [Assignment]
   package let version: Version
-  /// Names this exact state of the record.
+  /// Identifies this exact state of the record.
   package let revision: String
-  /// The declared names of the fields whose value is in conflict. `Event.existenceField` comes first if the
-  /// existence of the record is in conflict.
+  /// The declared names of the fields whose value is in conflict. `Event.existenceField` comes
+  /// first if the record's existence is in conflict.
   package let fieldsInConflict: [String]
 
   package func value(of field: String) -> Value? { fields.first { $0.field == field }?.value }
@@ -32,8 +32,8 @@ package struct Listing: Sendable {
     case beginsWith = "beginsWith"
   }
 
-  /// Compares a field, which may be a key part. Dates with times compare as points in time, times of day as such
-  /// (`ComparedForm`), other text by its bytes; null equals null, and is neither less nor greater than anything.
+  /// Compares a field, which may be a key part, by the field's `ComparedForm`. Null equals null,
+  /// and is neither less nor greater than any value.
   package struct Condition: Sendable {
     package var field: String
     package var comparison: Comparison
@@ -59,7 +59,7 @@ package struct Listing: Sendable {
   package var model: String
   /// All of them must hold.
   package var conditions: [Condition]
-  /// Null comes first. Rows that are equal here come in key order.
+  /// Null comes first. Equal rows are in key order.
   package var order: [Order]
   package var limit: Int?
   package var offset: Int
@@ -85,7 +85,7 @@ package struct RowCursor {
     try statement.step() ? try layout.row(statement) : nil
   }
 
-  /// The rows that are left. For few.
+  /// The remaining rows, which should be few.
   package mutating func all() throws(TablesError) -> [Row] {
     var rows: [Row] = []
     while let row = try next() { rows.append(row) }
@@ -109,7 +109,7 @@ extension TableLayout {
     }
   }
 
-  /// Binds the parts of a key from parameter `first` on.
+  /// Binds the parts of a key, starting at parameter `first`.
   func bind(_ key: Key, to statement: Statement, first: Int32 = 1) throws(TablesError) {
     _ = try partition(of: key)
     for (index, part) in key.parts.enumerated() { statement.bind(first + Int32(index), part.value) }
@@ -117,7 +117,7 @@ extension TableLayout {
 }
 
 extension TablesReader {
-  /// The row of a record that is shown; nil if there is none, or it is deleted.
+  /// The row of a shown record; nil if it does not exist or is deleted.
   package func get(_ model: String, _ key: Key) throws(TablesError) -> Row? {
     let layout = try tableSet.layout(named: model)
     let statement = try connection.prepareOnce(text: layout.selectByKey)
@@ -127,7 +127,7 @@ extension TablesReader {
     return try layout.row(statement)
   }
 
-  /// The state of a record, also of one that is deleted; nil if nothing is known of it.
+  /// The state of a record, even a deleted one; nil if the tables have no event of it.
   package func state(of key: Key, in model: Model) throws(TablesError) -> RecordState? {
     let layout = try tableSet.layout(named: model.name)
     let statement = try connection.prepareOnce(text: layout.selectByKey)
@@ -145,7 +145,7 @@ extension TablesReader {
     return try layout.tombstone(tombstone, 0, key)
   }
 
-  /// Gives the state of every record of some partitions, also of the deleted ones. Memory: one record.
+  /// Passes the state of every record of some partitions to `body`, even of deleted ones.
   package func forEachState(
     in isIncluded: (Partition) -> Bool,
     _ body: (Model, Key, Partition, RecordState) throws(TablesError) -> Void
@@ -190,7 +190,7 @@ extension TablesReader {
     for (index, condition) in listing.conditions.enumerated() {
       var (field, form) = try column(condition.field)
       let place = "?\(index + 1)"
-      // Whether there is a value shows as it is stored. Key parts have one form, in which an index finds them.
+      // Null compares in stored form. Equality with a key part does too, so that an index finds it.
       let isKeyEqual = condition.comparison == .equal && layout.model.holdsKeyPart(condition.field)
       if condition.value.isNull || isKeyEqual { form = .asStored }
       let (left, right) = (form.sql(field), form.sql(place))
@@ -222,7 +222,7 @@ extension TablesReader {
     return RowCursor(layout: layout, statement: statement)
   }
 
-  /// Whether there is a record of a model, or was one.
+  /// Whether a model has a record or a tombstone.
   package func hasEvents(of model: Model) throws(TablesError) -> Bool {
     if try count(of: model.name) > 0 { return true }
     let tombstones = try connection.prepare("SELECT 1 FROM _stemma_tombstones WHERE model = ? LIMIT 1")

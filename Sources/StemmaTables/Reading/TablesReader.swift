@@ -3,30 +3,32 @@ import StemmaLog
 import StemmaMerge
 import StemmaSchema
 
-/// Reads one committed state of the tables, or within a transaction what it has made so far.
+/// Reads one committed state of the tables, or the uncommitted state of a transaction.
 ///
-/// Cursors that it gives out stream rows and hold memory for one. Neither it nor they may be used after the
-/// block of `Tables.read` or `Tables.write` that it was given to.
+/// Its cursors stream rows and hold one in memory. The reader and its cursors are valid only in the
+/// block of `Tables.read` or `Tables.write` that received the reader.
 package struct TablesReader {
   let connection: Connection
   package let tableSet: TableSet
 
   // MARK: The log's side
 
-  /// Up to where the log has been applied.
-  package func token() throws(TablesError) -> LogToken {
-    guard let token = try Meta.token(of: connection) else {
+  /// The log position up to which events are applied.
+  package func token() throws(TablesError) -> LogToken { try applied().token }
+
+  package func applied() throws(TablesError) -> AppliedPosition {
+    guard let applied = try Meta.applied(of: connection) else {
       throw .needsRebuild(path: connection.path, .damaged("no position in the log"))
     }
-    return token
+    return applied
   }
 
   /// The heads of all streams that were applied.
-  package func knowledge() throws(TablesError) -> Knowledge {
+  package func knowledge() throws(TablesError) -> VersionVector {
     try HeadSum.check(connection)
     let statement = try connection.prepare(
       "SELECT partition, origin, sequence, hash, crc FROM _stemma_streams")
-    var knowledge = Knowledge()
+    var knowledge = VersionVector()
     while try statement.step() {
       let (partition, origin) = (partition(statement, 0), try origin(statement, 1))
       knowledge[partition, origin] = try StreamCache.head(of: partition, origin, statement, 2)
@@ -49,13 +51,13 @@ package struct TablesReader {
     return try cache.highestCommit(of: origin, connection)
   }
 
-  /// The highest reading of the node's clock, as a writer kept it last; zero if none did.
+  /// The highest reading of the node's clock that a writer has stored; zero if none did.
   package func clock() throws(TablesError) -> Timestamp { try Meta.clock(of: connection) }
 
-  /// What the tables show, if it is a state of the past: `time …` or `position …`.
+  /// The past state that the tables show, if they do: `time …` or `position …`.
   package func asOf() throws(TablesError) -> String? { try Meta.text("as_of", of: connection) }
 
-  /// Rows that are not as they were written are left out: what they confirmed counts as not confirmed.
+  /// Omits corrupt rows: their events count as not confirmed.
   package func acknowledgements() throws(TablesError) -> [Acknowledgement] {
     let statement = try connection.prepare(
       "SELECT peer, partition, origin, sequence, crc FROM _stemma_acknowledged ORDER BY peer, partition, origin"
@@ -83,7 +85,7 @@ package struct TablesReader {
   }
 }
 
-/// What a peer has confirmed to hold of a stream.
+/// The events of a stream that a peer has confirmed to hold.
 package struct Acknowledgement: Hashable, Sendable {
   package var peer: String
   package var partition: Partition

@@ -1,29 +1,29 @@
 import GRDBSQLite
 import StemmaEvents
 
-/// The row of `_stemma_meta` that says how far a stream goes, or an origin's commits.
+/// The row of `_stemma_meta` for the head of a stream, or for an origin's commits.
 ///
-/// Each commit writes one of both kinds, so their texts are put together in one array, from which SQLite takes them:
-/// partition, origin, a space, number, a space, hash. The hash ends with a CRC over all before it, in which one changed byte
-/// would have new events continue what they do not follow. Made of strings they took a tenth of a commit's instructions.
+/// Each commit writes one row of both kinds. One array holds the texts, and SQLite reads them in
+/// place: partition, origin, a space, number, a space, hash. The hash ends with a CRC over all
+/// before it: after a changed byte, new events would continue the wrong event.
 struct HeadRow {
   let number: Int64
-  /// What it adds to the sum of all rows.
+  /// Its contribution to the sum of all rows.
   let sum: HeadSum
   private let bytes: [UInt8]
   private let partition: Int
   private let hash: Int
 
-  /// Digits of an origin, and of a CRC.
+  /// The digits of an origin, and of a CRC.
   private static let (originDigits, crcDigits) = (16, 8)
 
-  /// Of a stream.
+  /// The row of a stream.
   init(_ partition: Partition, _ origin: Origin, _ head: StreamHead) {
     self.init(
       "stream", partition.bytes, origin, Int64(clamping: head.sequence.rawValue), hash: head.hash)
   }
 
-  /// Of an origin's commits.
+  /// The row of an origin's commits.
   init(_ origin: Origin, commit: UInt64) {
     self.init("commit", [], origin, Int64(clamping: commit), hash: nil)
   }
@@ -59,7 +59,7 @@ struct HeadRow {
     return bytes
   }
 
-  /// The CRC, in hexadecimal, of a row whose columns were read.
+  /// The CRC, in hexadecimal, of a row that was read by columns.
   static func crc(_ partition: [UInt8], _ origin: Origin, _ number: Int64, _ hash: String) -> String {
     hexadecimal(CRC32C.of(words(partition, origin, number) + Array(hash.utf8)))
   }
@@ -81,7 +81,7 @@ struct HeadRow {
     ON CONFLICT DO UPDATE SET value = excluded.value, hash = excluded.hash
     """
 
-  /// Writes that of a stream by `upsertStream`, that of an origin's commits by `upsertCommit`.
+  /// Writes a stream's row by `upsertStream`, an origin's commits by `upsertCommit`.
   func write(by statement: Statement) throws(TablesError) {
     try statement.run(bytes) { statement, bytes in
       func bind(_ index: Int32, _ range: Range<Int>) {

@@ -1,17 +1,17 @@
 import StemmaEvents
 import StemmaMerge
 
-/// Events of one record that came before one that they need, and wait for it.
+/// Events of one record that arrived before an event that they depend on, and wait for it.
 ///
-/// The files of a log give the events of each stream in its order, but one stream may come ahead of another that it
-/// builds on. An event behind one of its own stream that waits has to wait too: a state takes what stands before
-/// its stream's last event for a repetition.
+/// A log's files have the events of each stream in order, but one stream may be ahead of another
+/// that it builds on. If an event waits, all later events of its stream wait too: a state ignores
+/// events before its stream's last event as repetitions.
 struct HeldEvents {
   private var events: [Event] = []
 
   var isEmpty: Bool { events.isEmpty }
 
-  /// Traps if an event would be taken in before one of its own stream.
+  /// Traps if an event could be applied before an earlier one of its stream.
   func checkInvariants() {
     var last: [Origin: Sequence] = [:]
     for event in events {
@@ -20,14 +20,14 @@ struct HeldEvents {
     }
   }
 
-  /// Takes the next event in, or keeps it for later.
+  /// Applies the event, or keeps it for later.
   mutating func apply(
     _ event: Event, to state: inout RecordState, _ rules: MergeRules
   ) throws(MergeError) {
     if try !canBeApplied(event, to: &state, rules, behind: events) { events.append(event) }
   }
 
-  /// Takes in what has waited. `leavesOut`: what still lacks another event is left out, or else it is an error.
+  /// Applies the waiting events. `leavesOut`: skips events that lack another one, or else throws.
   mutating func applyAll(
     to state: inout RecordState, _ rules: MergeRules, leavesOut: Bool
   ) throws(MergeError) {
@@ -44,16 +44,16 @@ struct HeldEvents {
     }
   }
 
-  /// Applies it if nothing is missing; false if it has to wait.
+  /// Applies the event if no dependency is missing. False if it has to wait.
   private func canBeApplied(
     _ event: Event, to state: inout RecordState, _ rules: MergeRules, behind waiting: [Event]
   ) throws(MergeError) -> Bool {
     if waiting.contains(where: { $0.dot.origin == event.dot.origin }) { return false }
     do { _ = try state.apply(event, rules) } catch {
       switch error {
-      // The highest version that there can be rises with what is missing.
+      // The highest permitted version rises with the missing events.
       case .gap, .wrongVersion: return false
-      case .coversItself, .fork, .malformedState: throw error
+      case .coversItself, .fork, .malformed: throw error
       }
     }
     return true

@@ -6,12 +6,12 @@ import StemmaLog
 import StemmaMerge
 import StemmaSchema
 
-/// Which events tables are made of.
+/// Selects the events that tables are built from.
 package enum RebuildFilter: Sendable, Equatable {
   case all
-  /// Those with a timestamp up to this one: comparable across nodes.
+  /// Events with a timestamp up to this one: comparable across nodes.
   case time(Timestamp)
-  /// Those that this node held when the event at this position was its newest.
+  /// Events that this node held when the event at this position was its newest.
   case position(Position)
 
   func includes(_ stored: StoredEvent) -> Bool {
@@ -22,7 +22,7 @@ package enum RebuildFilter: Sendable, Equatable {
     }
   }
 
-  /// What `_stemma_meta` says of a file that shows the past.
+  /// The value of `as_of` in `_stemma_meta` for a file of a past state.
   var name: String? {
     switch self {
     case .all: nil
@@ -32,41 +32,41 @@ package enum RebuildFilter: Sendable, Equatable {
   }
 }
 
-/// How far a rebuild is, or what it made.
+/// The progress of a rebuild, or its result.
 package struct RebuildProgress: Sendable, Equatable {
   package enum Step: String, Sendable { case rows, indexes, sync, done }
 
   package var step = Step.rows
-  /// Events read, those that the filter leaves out included.
+  /// Events read, including those that the filter rejects.
   package var events: UInt64 = 0
-  /// Events that are in the tables: those read that the filter lets pass.
+  /// Events in the tables: those that the filter accepts.
   package var folded: UInt64 = 0
   package var rows: UInt64 = 0
   package var tombstones: UInt64 = 0
 }
 
 extension Tables {
-  /// Makes tables from all events of a log and puts them in the place of `path`.
+  /// Builds tables from all events of a log and replaces the file at `path`.
   ///
-  /// `next` gives the events by (partition, model, key), those of one key in an order that keeps causes before
-  /// effects (arrival order does). Each record is folded once and inserted, in key order inside of each partition;
-  /// indexes come last. Memory: one record, SQLite's page cache, and one head per stream. The file is made beside
-  /// the target (`….building`), synced, and only then renamed, so that a crash or an error leaves the old
-  /// tables as they were. What peers have acknowledged is taken over from the old tables if these can be read.
+  /// `next` returns the events by (partition, model, key), those of one key with causes before
+  /// effects (arrival order has this property). Each record is folded once and inserted, in key
+  /// order inside of each partition; indexes come last. Memory: one record, SQLite's page cache,
+  /// and one head per stream. The file is built beside the target (`….building`), synced, and then
+  /// renamed. A crash or an error leaves the old tables unchanged. Peers' acknowledgements are
+  /// copied from readable old tables.
   ///
-  /// The node's writer lock must be held, and connections of this process to the old file be closed afterwards:
-  /// they go on with it.
+  /// The caller holds the node's writer lock, and then closes its connections to the old file.
   ///
   /// - Parameters:
-  ///   - knowledge: the streams' heads, if the log has them; otherwise they are taken from the events.
+  ///   - knowledge: the streams' heads, if the log has them; otherwise the events determine them.
   ///     Pass nil with a filter.
-  ///   - token: up to where the log was read.
-  ///   - ownOrigins: the origins whose events say nothing of other nodes' clocks.
-  ///   - progress: called every few thousand events; may throw to give up.
+  ///   - token: the log position up to which events are read.
+  ///   - ownOrigins: the origins of this node, whose events do not advance the clock.
+  ///   - progress: called every few thousand events; may throw to stop the rebuild.
   /// - Throws: what `next` and `progress` throw; `TablesError` otherwise.
   @discardableResult
   package static func rebuild(
-    at path: String, schema: Schema, knowledge: Knowledge?, token: LogToken, filter: RebuildFilter = .all,
+    at path: String, schema: Schema, knowledge: VersionVector?, token: LogToken, filter: RebuildFilter = .all,
     ownOrigins: [Origin] = [],
     progress: (RebuildProgress) throws -> Void = { _ in }, next: () throws -> StoredEvent?
   ) throws -> RebuildProgress {
@@ -75,11 +75,11 @@ extension Tables {
     }
   }
 
-  /// As above, from all events of a log, which are read, unpacked and folded on a thread of their own while this one
-  /// inserts rows. Several times as fast; for the same events it makes the same tables.
+  /// As above, from all events of a log. A separate thread reads, unpacks and folds them while this
+  /// one inserts rows. Several times as fast; the same events give the same tables.
   @discardableResult
   package static func rebuild(
-    at path: String, schema: Schema, knowledge: Knowledge, token: LogToken, from files: RecordFiles,
+    at path: String, schema: Schema, knowledge: VersionVector, token: LogToken, from files: RecordFiles,
     ownOrigins: [Origin] = [], progress: (RebuildProgress) throws -> Void = { _ in }
   ) throws -> RebuildProgress {
     try rebuild(at: path, schema, knowledge, token, .all, ownOrigins, progress) { builder in
@@ -88,7 +88,8 @@ extension Tables {
   }
 
   private static func rebuild(
-    at path: String, _ schema: Schema, _ knowledge: Knowledge?, _ token: LogToken, _ filter: RebuildFilter,
+    at path: String, _ schema: Schema, _ knowledge: VersionVector?, _ token: LogToken,
+    _ filter: RebuildFilter,
     _ ownOrigins: [Origin], _ progress: (RebuildProgress) throws -> Void,
     insert: (inout TablesBuilder) throws -> Void
   ) throws -> RebuildProgress {
@@ -97,24 +98,24 @@ extension Tables {
     try FileReplacement.remove(staged)
     do {
       let acknowledged = acknowledgements(ofOld: path)
-      var configuration = Configuration.keepingQueue()
+      var configuration = Configuration()
       configuration.busyMode = .immediateError
       let queue = try DatabaseQueue(path: staged, configuration: configuration)
       let file = try SyncedFile(staged)
       let result = try queue.writeWithoutTransaction { database in
         let connection = Connection(handle: try database.sqliteHandle, path: staged)
-        // Nobody else sees the file before it is complete, and a crash leaves it to be made anew.
+        // No process opens the unfinished file. The next rebuild replaces it after a crash.
         for pragma in ["journal_mode = OFF", "synchronous = OFF", "cache_size = -4096", "threads = 2"] {
           try connection.execute("PRAGMA \(pragma)")
         }
         try connection.execute("BEGIN EXCLUSIVE")
         defer { connection.rollBack() }
-        // What was freed before, as by a clone that took files in, would stay beside what merging and sorting take.
+        // Memory freed earlier, as by a clone, would otherwise add to that of merging and sorting.
         stemma_return_free_memory()
         var builder = try TablesBuilder(
           TableSet(schema), connection, filter, StreamSummary(knowledge, ownOrigins: ownOrigins))
         try insert(&builder)
-        // The rows go to the disk while the indexes are made.
+        // The rows are written to disk while the indexes are built.
         let syncing = MadeAhead { Result { () throws(TablesError) in try file.sync() } }
         try builder.finish(token, acknowledged, progress)
         try syncing.take().get()
@@ -139,11 +140,11 @@ extension Tables {
     }
   }
 
-  /// None if the old tables cannot be read: peers then confirm again at the next sync.
+  /// Empty if the old tables are unreadable: peers then confirm again at the next sync.
   private static func acknowledgements(ofOld path: String) -> [Acknowledgement] {
     do {
       guard try FileReplacement.isThere(path) else { return [] }
-      var configuration = Configuration.keepingQueue()
+      var configuration = Configuration()
       configuration.readonly = true
       let queue = try DatabaseQueue(path: path, configuration: configuration)
       return try queue.read { database in
@@ -157,7 +158,7 @@ extension Tables {
   }
 }
 
-/// Fills new tables from events that come key by key.
+/// Fills new tables from events that are ordered by key.
 struct TablesBuilder {
   private let tableSet: TableSet
   private let connection: Connection
@@ -214,18 +215,18 @@ struct TablesBuilder {
     }
   }
 
-  /// Writes the record whose events have all been read.
+  /// Writes the record after all its events were read.
   private mutating func finishRecord() throws(TablesError) {
     guard let model else { return }
     let writer = writers[model]
-    // A state of the past may lack a cause whose clock was ahead of its effect's; nothing was known
-    // then that could show the effect.
+    // A past state may lack a cause whose clock was ahead of its effect's. The node could not show
+    // the effect then.
     do { try held.applyAll(to: &state, writer.layout.rules, leavesOut: filter != .all) } catch {
       throw .merge(model: writer.layout.model.name, key, error)
     }
     self.model = nil
     guard !state.isEmpty else { return }
-    // The key's parts are checked when it is bound, or with its partition.
+    // The key's parts are checked when it is bound, or together with its partition.
     guard writer.layout.holds(key, in: partition) else {
       _ = try writer.layout.partition(of: key)
       throw .foreignPartition(partition, model: writer.layout.model.name, key)
@@ -236,7 +237,7 @@ struct TablesBuilder {
     assert(holds(checkInvariants))
   }
 
-  /// Traps if something of a record is left when the next one comes. In debug builds behind each.
+  /// Traps if state of a finished record remains. Debug builds call it after each record.
   func checkInvariants() {
     precondition(model == nil && state.isEmpty && held.isEmpty, "a record is written when it is over")
     precondition(writers.count == tableSet.layouts.count, "each model is written")
@@ -254,7 +255,7 @@ struct TablesBuilder {
     statements.append(try BatchStatement(RowWriter.upsertTombstone, connection))
     statements.append(try BatchStatement(RowWriter.insertConflict, connection))
     let handoff = Handoff<MadeRows>(ahead: 12)
-    try System.beginThread(for: connection.path) { [tableSet, noted = streams] in
+    DispatchQueue(label: "stemma.rebuild").async { [tableSet, noted = streams] in
       Self.makeRows(from: files, tableSet, noted, for: handoff)
     }
     do {
@@ -295,7 +296,7 @@ struct TablesBuilder {
     }
   }
 
-  /// What the rows end with; nil if nobody takes them any more. All files and blocks are let go by then.
+  /// The last batch and streams; nil if the receiver has cancelled. All files are closed by then.
   private static func makeAllRows(
     from files: RecordFiles, _ tableSet: TableSet, _ streams: StreamSummary, for handoff: Handoff<MadeRows>
   ) throws -> MadeRows? {
@@ -313,7 +314,7 @@ struct TablesBuilder {
   ) throws {
     progress.step = .indexes
     try report(progress)
-    // As would what the merge held.
+    // As above, for the memory of the merge.
     stemma_return_free_memory()
     for statement in tableSet.createIndexes { try connection.execute(statement) }
     try streams.write(to: connection)
@@ -321,7 +322,7 @@ struct TablesBuilder {
     try Meta.write(tableSet, to: connection)
     var sum = try HeadSum.ofRows(connection)
     sum.rows = Int64(clamping: progress.rows)
-    try Meta.write(token, sum, to: connection)
+    try Meta.write(AppliedPosition(token), sum, to: connection)
     if let name = filter.name { try Meta.write("as_of", .string(name), to: connection) }
   }
 }

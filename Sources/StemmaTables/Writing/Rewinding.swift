@@ -3,11 +3,12 @@ import StemmaEvents
 import StemmaLog
 import StemmaMerge
 
-/// Tables of the past, made from a copy of the present ones.
+/// Tables of the past, derived from a copy of the present ones.
 ///
-/// Each record with events that the filter leaves out is folded anew from its other events, and each stream of such an
-/// event ends earlier. The tables show what `Tables.rebuild` makes with the same filter. The clock and the numbers of
-/// the last commits stay those of the present: only writers use them, and no writer opens tables of the past.
+/// Each record with events that the filter rejects is folded again from its other events. Each
+/// stream of such an event ends earlier. The tables equal those of `Tables.rebuild` with this
+/// filter. Clock and commit numbers are the present ones: only writers use them, but open no such
+/// tables.
 package final class Rewinding {
   private let tableSet: TableSet
   private let connection: Connection
@@ -20,7 +21,7 @@ package final class Rewinding {
     rows = try Meta.headSum(of: connection)?.rows ?? 0
   }
 
-  /// Replaces a record by what some of its events make of it, which are given in the order of their arrival.
+  /// Replaces a record by the result of some of its events, which are in arrival order.
   package func replace(_ record: RecordKey, by events: [Event]) throws(TablesError) {
     guard let model = tableSet.index(ofStoredName: record.model) else { return }
     let layout = tableSet.layouts[model]
@@ -46,7 +47,7 @@ package final class Rewinding {
     return writer
   }
 
-  /// Lets a stream end earlier. `head` without an event: there is no stream.
+  /// Ends a stream earlier. A `head` without an event removes the stream.
   package func replace(_ partition: Partition, _ origin: Origin, by head: StreamHead) throws(TablesError) {
     if head.sequence > .zero {
       return try HeadRow(partition, origin, head).write(by: connection.prepareOnce(HeadRow.upsertStream))
@@ -61,24 +62,25 @@ package final class Rewinding {
   fileprivate func finish(_ token: LogToken, _ filter: RebuildFilter) throws(TablesError) {
     var sum = try HeadSum.ofRows(connection)
     sum.rows = rows
-    try Meta.write(token, sum, to: connection)
+    try Meta.write(AppliedPosition(token), sum, to: connection)
     if let name = filter.name { try Meta.write("as_of", .string(name), to: connection) }
   }
 }
 
 extension TablesReader {
-  /// Copies these tables to a new file, in which `body` replaces the records and streams with events that the filter
-  /// leaves out. Time: O(size of the tables + what `body` replaces). Memory: SQLite's page cache and one record.
+  /// Copies these tables to a new file, in which `body` replaces the records and streams with
+  /// rejected events. Time: O(size of the tables + replacements). Memory: page cache and one
+  /// record.
   package func rewind(
     into path: String, to filter: RebuildFilter, _ body: (Rewinding) throws -> Void
   ) throws {
     let file = try Connection.open(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, wait: 0)
     defer { sqlite3_close_v2(file.handle) }
     let copy = Connection(handle: file.handle, path: path, kept: KeptStatements())
-    // No other process sees the file, and a crash leaves nothing that is used.
+    // No other process opens the file, and a crash leaves no file that is used.
     try copy.execute("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")
     try connection.copyAll(to: copy)
-    // The copy has the mode of the original.
+    // The copy inherits the mode of the original.
     try copy.execute("PRAGMA journal_mode = OFF; BEGIN EXCLUSIVE")
     let rewinding = try Rewinding(tableSet, copy)
     try body(rewinding)

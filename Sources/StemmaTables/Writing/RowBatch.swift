@@ -3,26 +3,26 @@ import GRDBSQLite
 import StemmaEvents
 import StemmaMerge
 
-/// Parameters of some statements, laid out so that another thread can run them without looking at them twice:
-/// numbers by value, texts and blobs one behind the other in one buffer.
+/// Parameters of statements, laid out so that another thread can bind them directly: numbers by
+/// value, texts and blobs in one buffer.
 struct RowBatch: Sendable {
   struct Row: Sendable {
-    /// Which of the statements that the reader of the batch has prepared.
+    /// The index of a prepared statement of the batch's reader.
     var statement: Int32
     var firstCell: Int32
-    /// Over the key, for a row of which the last cell is a state that has no checksum yet: whoever runs the statements has time
-    /// for that, whoever makes the rows has none.
+    /// The checksum over the key, for a row whose last cell is a state without checksum. The
+    /// running thread completes it, because the producing thread is the bottleneck.
     var seal: StateSeal?
   }
 
   struct Cell: Sendable {
-    /// `unwritten`: of a field that shows its default; no row of a batch has such a cell.
+    /// `unwritten`: the field shows its default. No row of a batch has such a cell.
     enum Kind: UInt8, Sendable { case null, unwritten, int, double, text, blob }
 
     var kind: Kind
-    /// Of a text or blob.
+    /// The size of a text or blob.
     var count: UInt32
-    /// The bits of a number, or where the bytes begin.
+    /// The bits of a number, or the offset of the bytes.
     var bits: UInt64
 
     static let null = Cell(kind: .null, count: 0, bits: 0)
@@ -34,10 +34,10 @@ struct RowBatch: Sendable {
   private(set) var rows: [Row] = []
   var cells: [Cell] = []
   var bytes: [UInt8] = []
-  /// What the log had up to here.
+  /// The progress of the rebuild at the end of this batch.
   var progress = RebuildProgress()
 
-  /// When to hand it over, in bytes of texts: early enough that rows of few events, too, are inserted while others are made.
+  /// The size at which a batch is handed over: small, so that inserting overlaps with folding.
   static let target = 64 << 10
 
   var isFull: Bool { bytes.count >= Self.target || cells.count >= Self.target / 16 }
@@ -47,13 +47,13 @@ struct RowBatch: Sendable {
     cells.reserveCapacity(Self.target / 16 + 64)
   }
 
-  /// The cells that follow are the parameters of this statement.
+  /// Begins a row. The cells that follow are the parameters of this statement.
   mutating func begin(_ statement: Int) {
     rows.append(Row(statement: Int32(statement), firstCell: Int32(cells.count)))
   }
 
-  /// Ends a row whose values all stand in columns with its state, of which the bytes begin at `start`, and with room for the
-  /// checksum behind it.
+  /// Ends a row whose values are all in columns. Appends its state, whose bytes begin at `start`,
+  /// and space for the checksum.
   mutating func end(_ start: Int, _ key: [UInt8]) {
     bytes.append(contentsOf: repeatElement(0, count: StateSeal.size))
     cells.append(Cell(kind: .blob, count: UInt32(bytes.count - start), bits: UInt64(start)))
@@ -84,7 +84,7 @@ struct RowBatch: Sendable {
     }
   }
 
-  /// Traps if a row has another one's cells, or a cell bytes that are not there. In debug builds when it is handed over.
+  /// Traps if a row has cells of another row, or a cell has bytes outside of the buffer.
   func checkInvariants() {
     precondition(rows.isEmpty ? cells.isEmpty : rows[0].firstCell == 0, "each cell is of a row")
     for (a, b) in zip(rows, rows.dropFirst()) { precondition(a.firstCell < b.firstCell, "a row has cells") }
@@ -103,8 +103,8 @@ struct RowBatch: Sendable {
     }
   }
 
-  /// Runs every row's statement with its cells, bound where they lie: of rows that follow each other and have the same one,
-  /// as many at once as it takes.
+  /// Runs every row's statement with its cells, bound in place. Consecutive rows of one statement
+  /// run together, as many as it accepts.
   mutating func run(_ statements: [BatchStatement]) throws(TablesError) {
     var outcome = Result<Void, TablesError>.success(())
     let (rows, cells) = (rows, cells)
@@ -120,7 +120,7 @@ struct RowBatch: Sendable {
   }
 }
 
-/// The running of a batch's statements, its memory in place.
+/// One run of a batch's statements, with its memory pinned.
 private struct BatchRun {
   let rows: UnsafeBufferPointer<RowBatch.Row>
   let cells: UnsafeBufferPointer<RowBatch.Cell>
@@ -148,14 +148,14 @@ private struct BatchRun {
 
   private func firstCell(of row: Int) -> Int { row < rows.count ? Int(rows[row].firstCell) : cells.count }
 
-  /// Whether so many rows from here on have the same statement.
+  /// Whether the next `count` rows have the same statement.
   private func isRun(at start: Int, of count: Int) -> Bool {
     let end = start + count
     return count > 1 && end <= rows.count
       && rows[start..<end].allSatisfy { $0.statement == rows[start].statement }
   }
 
-  /// Writes the checksum of a state that has none: over what `StateSeal` covers of a row whose values all stand in columns.
+  /// Writes the checksum of a state that has none, over the row's columns, as `StateSeal` does.
   private func seal(_ row: Int, _ values: [BatchStatement.Value]) {
     guard var seal = rows[row].seal else { return }
     let first = Int(rows[row].firstCell)
@@ -188,8 +188,8 @@ private struct BatchRun {
 }
 
 extension RowBatch {
-  /// Appends the string part of a key at `index` without its escapes, and moves `index` behind it. False if there is
-  /// none.
+  /// Appends the string part of a key at `index` without its escapes, and moves `index` past it.
+  /// False if there is none.
   mutating func appendText(ofKey key: UnsafeRawBufferPointer, at index: inout Int) -> Bool {
     guard key[index] == 0x02 else { return false }
     index += 1
@@ -206,8 +206,8 @@ extension RowBatch {
   }
 }
 
-/// What a batch's rows are run with: a statement for one of them and, where rows are inserted, one for several, which
-/// takes SQLite a third less time for each of them.
+/// The statements that insert a batch's rows: one for a single row and one for several. Inserting
+/// several saves SQLite a third of the time per row.
 final class BatchStatement {
   /// A value of a field among a row's cells.
   struct Value {
@@ -216,11 +216,11 @@ final class BatchStatement {
   }
 
   let one: Statement
-  /// By field, for rows that are sealed when they are inserted.
+  /// By field, for rows that are sealed on insertion.
   let values: [Value]
-  /// How many rows `several` takes.
+  /// How many rows `several` inserts.
   let rowsAtOnce: Int
-  /// Of `several`; nil where rows are not inserted.
+  /// The SQL of `several`; nil for statements that run row by row.
   private let sql: String?
   private var prepared: Statement?
 
@@ -235,7 +235,7 @@ final class BatchStatement {
   init(inserting layout: TableLayout, _ connection: Connection) throws(TablesError) {
     one = try connection.prepare(layout.insert())
     let limit = sqlite3_limit(connection.handle, SQLITE_LIMIT_VARIABLE_NUMBER, -1)
-    // Each row has a version and a state. With more rows than sixteen, time falls by a few percent.
+    // Each row has a version and a state. More than sixteen rows save only a few percent.
     rowsAtOnce = max(1, min(16, Int(limit / sqlite3_bind_parameter_count(one.handle))))
     sql = layout.insert(rows: rowsAtOnce)
     values = layout.columnOfRule.enumerated().map { field, column in

@@ -2,14 +2,14 @@ import StemmaEvents
 import StemmaLog
 import StemmaMerge
 
-/// Makes rows of events that come record by record: the half of a rebuild that needs no database, and runs beside
-/// the other.
+/// Builds rows from events that are ordered by record: the half of a rebuild that needs no
+/// database. It runs in parallel with the other half.
 ///
-/// A linear history (`LinearRecord`) is folded in place, texts going from the block into the batch. From the first
-/// event on that is not linear, `RecordState` takes over.
+/// A linear history (`LinearRecord`) is folded in place: texts are copied from the block into the
+/// batch. `RecordState` takes over at the first event that is not linear.
 ///
-/// A struct, as `LinearRecord` is: its arrays are changed at every event, and in a class each change would be checked
-/// for exclusive access.
+/// A struct, like `LinearRecord`: its arrays change at every event, and a class would add an
+/// exclusivity check to each change.
 struct RowMaker {
   /// The statements of a batch: one for each model, then these two.
   enum Statements {
@@ -19,22 +19,22 @@ struct RowMaker {
 
   private let layouts: [TableLayout]
   private let indexOfModel: (String) -> Int?
-  /// For each of the merge's runs the model; -1: the schema has none of that name.
+  /// The model of each of the merge's runs; -1 if the schema has none of that name.
   private var modelOfRun: [Int] = []
-  /// Of the model at hand.
+  /// The current model.
   private var model = 0
   private var record: LinearRecord
-  /// The other models'; that of the model at hand is somewhere else.
+  /// The records of the other models; that of the current model is swapped into `record`.
   private var records: [LinearRecord]
-  /// Each of the type of its field's column, which a cell does not tell.
+  /// Each has the type of its field's column, which the cell does not store.
   private var values: [RowBatch.Cell] = []
-  /// For each model, `values` of a record of which no field was written.
+  /// For each model, the `values` of a record without written fields.
   private let unwritten: [[RowBatch.Cell]]
   private var plans = ShapePlans()
   private var state: RecordState?
   private var held = HeldEvents()
   private var keyBytes: [UInt8] = []
-  /// The first bytes of a key that has the partition of its run: parts that all keys of that partition begin with.
+  /// The leading key bytes that all keys in the partition of `run` share.
   private var leading: (run: Int, bytes: [UInt8]) = (-1, [])
   private(set) var batch = RowBatch()
   private(set) var streams: StreamSummary
@@ -52,7 +52,7 @@ struct RowMaker {
     if !records.isEmpty { swap(&record, &records[0]) }
   }
 
-  /// Gives the batch away and begins a new one.
+  /// Returns the batch and begins a new one.
   mutating func takeBatch() -> RowBatch {
     batch.progress = progress
     assert(holds(checkInvariants))
@@ -61,7 +61,7 @@ struct RowMaker {
     return full
   }
 
-  /// Makes the row of the record to which the merge has just moved.
+  /// Builds the row of the merge's current record.
   mutating func addRecord(_ merge: RecordMerge) throws {
     let run = merge.run
     let isKnown = begin(run, merge.key, merge)
@@ -75,7 +75,7 @@ struct RowMaker {
     if isKnown { try finish(run, merge) }
   }
 
-  /// Traps if what is kept contradicts itself. For tests, between two records; in debug builds at each batch.
+  /// Traps if the state is inconsistent. For tests, between two records and at each batch.
   func checkInvariants() {
     precondition(records.count == layouts.count, "each model has memory for its records")
     precondition(model < max(1, layouts.count), "the model at hand is one of them")
@@ -92,7 +92,7 @@ struct RowMaker {
     plans.checkInvariants()
   }
 
-  /// False if the schema has no such model.
+  /// False if the schema does not have the model.
   private mutating func begin(_ run: Int, _ key: UnsafeRawBufferPointer, _ merge: RecordMerge) -> Bool {
     while modelOfRun.count <= run {
       modelOfRun.append(indexOfModel(merge.model(ofRun: modelOfRun.count)) ?? -1)
@@ -111,7 +111,6 @@ struct RowMaker {
     return true
   }
 
-  /// Keeps the memory of `values`.
   private mutating func clearValues() {
     let count = unwritten[model].count
     if values.count != count {
@@ -162,7 +161,7 @@ struct RowMaker {
     return true
   }
 
-  /// Lets `RecordState` take over.
+  /// Hands the record over to `RecordState`.
   private mutating func goOn() {
     let all = values.indices.map { values[$0].kind == .unwritten ? nil : value($0) }
     state = record.state { all[$0] }
@@ -205,7 +204,7 @@ struct RowMaker {
     let layout = layouts[model]
     try checkPartition(run, merge, layout)
     let exists = record.exists
-    // A state says which columns show a default.
+    // Only a state can record which columns show a default.
     if state == nil,
       !exists || layout.rules.hasDefaults && values.contains(where: { $0.kind == .unwritten })
     {
@@ -217,7 +216,7 @@ struct RowMaker {
     } else {
       batch.begin(model)
       try putKey(layout)
-      // By index: to go through an array counts a reference to it.
+      // By index: iterating over the array would retain it.
       for column in layout.ruleOfColumn.indices { batch.cells.append(values[layout.ruleOfColumn[column]]) }
       batch.cells.append(.int(Int64(clamping: record.version.rawValue)))
       let start = batch.bytes.count
@@ -229,8 +228,8 @@ struct RowMaker {
 
   private var key: Key { Key(trusted: keyBytes) }
 
-  /// Throws unless the key's parts say the partition in which its events stand. Parts that said so before need not be
-  /// looked at again. A text among them would go on if FF followed.
+  /// Throws unless the key's partition is that of its events. Leading bytes that matched before are
+  /// not compared again. A following FF would continue a text among them.
   private mutating func checkPartition(
     _ run: Int, _ merge: RecordMerge, _ layout: TableLayout
   ) throws(TablesError) {
@@ -323,10 +322,10 @@ struct RowMaker {
   }
 }
 
-/// What the events of a shape do to the records of a model. A class, so that it is handed around for one reference.
+/// The effect of one shape's events on a model's records. A class, so that a copy is one reference.
 private final class ShapePlan {
   struct Assignment {
-    /// The place among the rules' fields, and among the event's assignments.
+    /// The indexes among the rules' fields, and among the event's assignments.
     var field: Int
     var place: Int
     var tag: ValueTag
@@ -334,7 +333,7 @@ private final class ShapePlan {
 
   let model: Int
   let operation: Operation
-  /// Known fields only, each type that of its column.
+  /// True if all fields are known and each value has its column's type.
   let isPlain: Bool
   let assignments: [Assignment]
   /// The registers of the assigned fields.
@@ -368,7 +367,7 @@ private final class ShapePlan {
     }
   }
 
-  /// Traps if an assignment is made twice, or the record is not told of it.
+  /// Traps if a field is assigned twice, or an assignment lacks its register.
   func checkInvariants() {
     precondition(registers.count == assignments.count, "each assignment is one of a register")
     for (a, b) in zip(assignments, assignments.dropFirst()) {
@@ -385,10 +384,10 @@ private struct ShapePlans {
     var plans: [ShapePlan?] = []
   }
 
-  /// For each source.
+  /// Indexed by source number.
   private var blocks: [Block] = []
 
-  /// Traps if there are plans for no block.
+  /// Traps if plans exist without a block.
   func checkInvariants() {
     for block in blocks {
       precondition(block.plans.isEmpty == (block.number == 0), "each shape of a block has a place")
@@ -396,7 +395,7 @@ private struct ShapePlans {
     }
   }
 
-  /// Apart from the other, as rules are many arrays, and handing them over counts references to each.
+  /// Separate from `make`: passing the rules would count references to their many arrays.
   func known(_ source: BlockSource, _ shape: Int, _ model: Int) -> ShapePlan? {
     let number = source.number
     guard number < blocks.count, blocks[number].number == source.blockNumber,

@@ -2,14 +2,14 @@ import GRDBSQLite
 import StemmaEvents
 import StemmaMerge
 
-/// Memory for the text of one row, bound in place: SQLite reads it while it steps and takes no copy before.
+/// A buffer for the text of one row, which SQLite reads in place during the step.
 final class RowText {
   fileprivate private(set) var bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: 4096, alignment: 1)
   fileprivate private(set) var used = 0
 
   deinit { bytes.deallocate() }
 
-  /// Forgets all text and makes room for `count` bytes. What was bound in place before is no longer valid.
+  /// Discards all text and reserves `count` bytes. Text that was bound in place becomes invalid.
   func begin(_ count: Int) {
     used = 0
     if count > bytes.count {
@@ -18,13 +18,13 @@ final class RowText {
     }
   }
 
-  /// Copies the text behind the earlier ones. The room must have been announced.
+  /// Appends a copy of the text. `begin` must have reserved the space.
   func append(_ text: String) -> UnsafeRawBufferPointer {
     var text = text
     return text.withUTF8 { append(UnsafeRawBufferPointer($0)) }
   }
 
-  /// Traps if more was taken than was made room for.
+  /// Traps if more bytes are used than were reserved.
   func checkInvariants() { precondition(used <= bytes.count, "room is made before it is taken") }
 
   func append(_ text: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
@@ -36,8 +36,8 @@ final class RowText {
 }
 
 extension RowText {
-  /// Copies the string part of a key that begins at `index`, without its escapes, and moves `index` behind it. Nil
-  /// if there is none.
+  /// Copies the string part of a key that begins at `index`, without its escapes, and moves `index`
+  /// past it. Nil if there is none.
   func append(keyPart key: [UInt8], _ index: inout Int) -> UnsafeRawBufferPointer? {
     key.withUnsafeBytes { key in
       guard key[index] == 0x02 else { return nil }
@@ -65,6 +65,8 @@ final class RowWriter {
   private let storedName: [UInt8]
   private let text = RowText()
   private var values: [Value] = []
+  /// The size of the last state that was read; 0 if there was none.
+  private(set) var readBytes = 0
   private let put: Statement
   private var remove: Statement?
   private var find: Statement?
@@ -74,7 +76,7 @@ final class RowWriter {
   private var putConflict: Statement?
   private var removeConflict: Statement?
 
-  /// `isEmpty`: the tables are new, so rows are inserted, and one that is there already is an error.
+  /// `isEmpty`: the tables are new, so rows are inserted, and an existing row is an error.
   init(_ layout: TableLayout, _ connection: Connection, isEmpty: Bool) throws(TablesError) {
     self.layout = layout
     self.connection = connection
@@ -94,7 +96,7 @@ final class RowWriter {
 
   // MARK: Rows
 
-  /// Writes the row of a record that exists. Returns how many bytes of keys, texts and states were given to SQLite.
+  /// Writes the row of an existing record. Returns the size of the keys, texts and states.
   @discardableResult
   func write(_ key: Key, _ state: RecordState) throws(TablesError) -> Int {
     let rules = layout.rules
@@ -127,8 +129,8 @@ final class RowWriter {
     return room + bytes.count
   }
 
-  /// Binds the parts of a key to the first parameters. Their text is copied to `text`, whose room must
-  /// have been made; it lies there until the next row.
+  /// Binds the parts of a key to the first parameters. Their text is copied to `text`, which must
+  /// have space reserved, and stays there until the next row.
   private func bind(_ key: Key, to statement: Statement) throws(TablesError) {
     var index = 0
     for number in layout.keyKinds.indices {
@@ -161,20 +163,22 @@ final class RowWriter {
     try checkDeleted(layout.model.tableName)
   }
 
-  /// Throws `needsRebuild` unless there was what was just deleted: what was read at its place before is not what stands there.
+  /// Throws `needsRebuild` unless one row was deleted: the table is not as it was read before.
   private func checkDeleted(_ table: String) throws(TablesError) {
     guard connection.changedRows == 1 else {
       throw .needsRebuild(path: connection.path, .damaged("\(table): a row is missing"))
     }
   }
 
-  /// The state of a record that has a row, nil if it has none.
+  /// The state of a record that has a row; nil if it has none.
   func row(_ key: Key) throws(TablesError) -> RecordState? {
     let statement = try prepared(&find, layout.selectByKey)
     text.begin(key.bytes.count)
     try bind(key, to: statement)
+    readBytes = 0
     guard try statement.step() else { return nil }
     defer { statement.reset() }
+    readBytes = layout.size(statement)
     return try layout.state(statement, key)
   }
 
@@ -190,7 +194,7 @@ final class RowWriter {
   static let insertConflict =
     "INSERT OR IGNORE INTO _stemma_conflicts (model, key, partition) VALUES (?, ?, ?)"
 
-  /// Returns as `write` does.
+  /// Returns the same as `write`.
   @discardableResult
   func writeTombstone(
     _ key: Key, _ partition: Partition, _ state: RecordState
@@ -232,13 +236,13 @@ final class RowWriter {
     try checkDeleted("_stemma_conflicts")
   }
 
-  /// Writes a record that the tables lack: its row or tombstone, and whether it is in conflict.
+  /// Writes a record that the tables lack: its row or tombstone, and its conflict entry.
   func writeAll(_ key: Key, _ partition: Partition, _ state: RecordState) throws(TablesError) {
     if state.exists(layout.rules) { try write(key, state) } else { try writeTombstone(key, partition, state) }
     if state.isInConflict(layout.rules) { try writeConflict(key, partition) }
   }
 
-  /// Deletes all that the tables have of a record. Returns whether that was a row.
+  /// Deletes all entries of a record. Returns whether it had a row.
   func deleteAll(_ key: Key) throws(TablesError) -> Bool {
     var state = try row(key)
     let isRow = state != nil
@@ -249,8 +253,8 @@ final class RowWriter {
     return isRow
   }
 
-  /// Traps if a statement was left in the middle of its rows, or a row has another shape than its table. For tests,
-  /// between two rows.
+  /// Traps if a statement is in the middle of its rows, or a row does not match its table. For
+  /// tests, between two rows.
   func checkInvariants() {
     text.checkInvariants()
     precondition(values.isEmpty || values.count == layout.columns.count, "a row has a value for each column")
@@ -270,7 +274,7 @@ final class RowWriter {
 }
 
 extension Statement {
-  /// Runs a statement that gives no rows, of which `bind` binds parameters in place, from `bytes`.
+  /// Runs a statement without result rows. `bind` binds parameters in place, from `bytes`.
   func run(
     _ bytes: [UInt8], _ bind: (Statement, UnsafeRawBufferPointer) -> Void
   ) throws(TablesError) {
@@ -283,7 +287,7 @@ extension Statement {
     guard code == SQLITE_DONE || code == SQLITE_ROW else { throw connection.failure(code) }
   }
 
-  /// Binds a blob where it stands and runs the statement.
+  /// Binds a blob in place and runs the statement.
   func run(blob: [UInt8], at index: Int32) throws(TablesError) {
     let code = blob.withUnsafeBytes { bytes in
       sqlite3_bind_blob64(handle, index, bytes.baseAddress, UInt64(bytes.count), nil)

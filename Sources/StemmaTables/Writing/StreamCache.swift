@@ -1,20 +1,15 @@
 import StemmaEvents
 
-/// The streams that a transaction has moved, and the commits of their events. Written when the transaction
-/// flushes.
+/// The streams that a transaction has advanced, and the commits of their events. Written when the
+/// transaction flushes.
 struct StreamCache {
   struct Stream {
     let partition: Partition
     let origin: Origin
     var head: StreamHead
     var isDirty = false
-    /// The number of the last savepoint since which it was moved.
+    /// The number of the last savepoint in which it advanced.
     var movedSince = 0
-  }
-
-  private struct Name: Hashable {
-    let partition: Partition
-    let origin: Origin
   }
 
   private struct Commits {
@@ -24,7 +19,7 @@ struct StreamCache {
     var movedSince = 0
   }
 
-  /// What was moved since a savepoint, and its places, as it was.
+  /// The values before a savepoint of all streams and commits that changed since, with indexes.
   private struct Undo {
     var savepoint: Int
     var heads: [(place: Int, stream: Stream)] = []
@@ -32,10 +27,10 @@ struct StreamCache {
   }
 
   private(set) var heads: [Stream] = []
-  /// What SQLite's rows of `heads` add to the sum of all, and those of `commits`; zero where there is no row.
+  /// The share of the stored rows of `heads` and of `commits` in the sum; zero for a missing row.
   private var headSums: [HeadSum] = []
   private var commitSums: [HeadSum] = []
-  private var index: [Name: Int] = [:]
+  private var index: [StreamID: Int] = [:]
   private var last: Int?
   private var commits: [Commits] = []
   private var undo: Undo?
@@ -47,13 +42,13 @@ struct StreamCache {
     return heads[place].head
   }
 
-  /// The place of a stream in `heads`.
+  /// The index of a stream in `heads`.
   mutating func index(
     _ partition: Partition, _ origin: Origin, _ connection: Connection
   ) throws(TablesError) -> Int {
-    // Events of one stream follow each other more often than not.
+    // Consecutive events usually belong to one stream.
     if let last, heads[last].origin == origin, heads[last].partition == partition { return last }
-    let name = Name(partition: partition, origin: origin)
+    let name = StreamID(partition: partition, origin: origin)
     if let known = index[name] {
       last = known
       return known
@@ -103,7 +98,7 @@ struct StreamCache {
     }
   }
 
-  /// Lets what was moved since the savepoint and what was before it change places.
+  /// Swaps the values since the savepoint with those from before it.
   mutating func exchangeUndo() {
     guard var exchanged = undo else { return }
     for index in exchanged.heads.indices {
@@ -115,12 +110,12 @@ struct StreamCache {
     undo = exchanged
   }
 
-  /// Traps if what is kept contradicts itself. `savepoint`: the one whose changes can be taken back here.
+  /// Traps if the state is inconsistent. `savepoint`: the one whose changes can be undone here.
   func checkInvariants(inSavepoint savepoint: Int?) {
     precondition(headSums.count == heads.count && commitSums.count == commits.count, "each row has its sum")
     precondition(index.count == heads.count, "each stream has a name of its own")
     for (place, stream) in heads.enumerated() {
-      let name = Name(partition: stream.partition, origin: stream.origin)
+      let name = StreamID(partition: stream.partition, origin: stream.origin)
       precondition(index[name] == place, "a stream is found by its name")
     }
     precondition(Set(commits.map(\.origin)).count == commits.count, "an origin's commits are counted once")
@@ -156,7 +151,7 @@ struct StreamCache {
 
   // MARK: Writing
 
-  /// Returns by how much the sum of the rows has moved.
+  /// Returns the change of the sum of the rows.
   mutating func flush(_ connection: Connection) throws(TablesError) -> HeadSum {
     var change = HeadSum.zero
     if heads.contains(where: \.isDirty) {
@@ -180,7 +175,7 @@ struct StreamCache {
     return change
   }
 
-  /// A stream's head from three columns. Throws if they are not what was written there.
+  /// A stream's head from three columns. Throws if they are not what was written.
   static func head(
     of partition: Partition, _ origin: Origin, _ statement: Statement, _ column: Int32
   ) throws(TablesError) -> StreamHead {
@@ -196,7 +191,7 @@ struct StreamCache {
     return StreamHead(sequence: Sequence(UInt64(sequence)), hash: StreamHash(high: high, low: low))
   }
 
-  /// The highest number of an origin's commits from two columns. Throws if they are not what was written there.
+  /// The highest number of an origin's commits. Throws if the columns are not what was written.
   private static func commit(
     of origin: Origin, _ statement: Statement, _ column: Int32
   ) throws(TablesError) -> UInt64 {

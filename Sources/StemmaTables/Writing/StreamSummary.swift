@@ -1,29 +1,24 @@
 import StemmaEvents
 
-/// The streams and commits of the events that a rebuild reads, and the highest time of those from other nodes.
+/// The streams and commits of a rebuild's events, and the highest time from other nodes.
 struct StreamSummary: Sendable {
-  private struct Name: Hashable {
-    let partition: Partition
-    let origin: Origin
-  }
-
-  private let known: Knowledge?
-  private var heads: [Name: StreamHead] = [:]
+  private let known: VersionVector?
+  private var heads: [StreamID: StreamHead] = [:]
   private var commits: [CommitID] = []
   private var clock = HybridClock()
   private let ownOrigins: [Origin]
   private var digester = EventDigester()
-  /// Of the last event, as the next one mostly has the same.
+  /// For the last event, because the next one usually has the same origin.
   private var lastOrigin: (origin: Origin, isOwn: Bool)?
   private var lastCommit = 0
 
-  /// `known`: the heads of all streams, if they need not be taken from the events.
-  init(_ known: Knowledge?, ownOrigins: [Origin]) {
+  /// `known`: the heads of all streams, if the events need not determine them.
+  init(_ known: VersionVector?, ownOrigins: [Origin]) {
     self.known = known
     self.ownOrigins = ownOrigins
   }
 
-  /// Notes what every event tells.
+  /// Records the commit and the time of an event.
   mutating func note(by origin: Origin, commit: CommitID, timestamp: Timestamp) {
     if lastOrigin?.origin != origin { lastOrigin = (origin, ownOrigins.contains(origin)) }
     if lastOrigin?.isOwn != true, timestamp > clock.highest { clock.observe(timestamp) }
@@ -43,14 +38,14 @@ struct StreamSummary: Sendable {
   mutating func note(_ event: Event) {
     note(by: event.dot.origin, commit: event.commit, timestamp: event.timestamp)
     guard known == nil else { return }
-    let name = Name(partition: event.partition, origin: event.dot.origin)
+    let name = StreamID(event)
     var head = heads[name] ?? .none
     head.sequence = max(head.sequence, event.dot.sequence)
     head.hash += digester.digest(of: event).hash
     heads[name] = head
   }
 
-  /// Traps if a stream or a commit is known twice over, or in two ways. In debug builds before it is written.
+  /// Traps if a stream or a commit is recorded twice, or in two ways.
   func checkInvariants() {
     precondition(known == nil || heads.isEmpty, "what is known is not taken from the events")
     precondition(heads.values.allSatisfy { $0.sequence > .zero }, "a stream has an event")
@@ -62,14 +57,14 @@ struct StreamSummary: Sendable {
 
   func write(to connection: Connection) throws(TablesError) {
     assert(holds(checkInvariants))
-    var all: [(Partition, Origin, StreamHead)] = heads.map { ($0.partition, $0.origin, $1) }
+    var all: [(StreamID, StreamHead)] = heads.map { ($0, $1) }
     for (partition, streams) in known?.partitions ?? [:] {
-      all += streams.map { (partition, $0, $1) }
+      all += streams.map { (StreamID(partition: partition, origin: $0), $1) }
     }
-    all.sort { $0.0 != $1.0 ? $0.0 < $1.0 : $0.1 < $1.1 }
+    all.sort { $0.0 < $1.0 }
     let statement = try connection.prepareOnce(HeadRow.upsertStream)
-    for (partition, origin, head) in all where head.sequence > .zero {
-      try HeadRow(partition, origin, head).write(by: statement)
+    for (stream, head) in all where head.sequence > .zero {
+      try HeadRow(stream.partition, stream.origin, head).write(by: statement)
     }
     for commit in commits.sorted() {
       let row = HeadRow(commit.origin, commit: commit.number)

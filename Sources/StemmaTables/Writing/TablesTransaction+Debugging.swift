@@ -1,11 +1,11 @@
 extension TablesTransaction {
-  /// Traps if what is kept in memory contradicts itself. For tests, between two calls; in debug builds at the end of
-  /// every transaction. Looks at each record that is kept.
+  /// Traps if the state in memory is inconsistent. For tests, between two calls; debug builds call
+  /// it at the end of every transaction.
   ///
-  /// - Each record is found by its name, and what was changed will be written.
-  /// - What stands in SQLite is known: nothing exactly if there is no state, a tombstone only in a model that has some.
-  /// - What undoes the changes since a savepoint has each record and stream once, and is there only as long as SQLite
-  ///   knows of no savepoint.
+  /// - Each record is found by its name, and every change will be written.
+  /// - A record is stored as nothing exactly if it has no state, and as a tombstone only in a model
+  ///   that has some.
+  /// - The undo list has each record and stream once, and exists only without a SQLite savepoint.
   package func checkInvariants() {
     precondition(recordIndex.count == records.count, "each record has a name of its own")
     let changed = dirty.map { Set($0) }

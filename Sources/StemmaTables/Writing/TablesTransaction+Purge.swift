@@ -2,10 +2,10 @@ import StemmaEvents
 import StemmaSchema
 
 extension TablesTransaction {
-  /// Removes everything that is known of these partitions: rows, tombstones, conflicts, streams and
-  /// acknowledgements. Commit numbers and the clock stay: they must not go back.
+  /// Removes all data of these partitions: rows, tombstones, conflicts, streams and
+  /// acknowledgements. Commit numbers and the clock stay, because they must never decrease.
   ///
-  /// - Returns: the partitions that were removed, in the order of their names.
+  /// - Returns: the removed partitions, in name order.
   @discardableResult
   package func purge(_ isPurged: (Partition) -> Bool) throws(TablesError) -> [Partition] {
     try flush()
@@ -37,7 +37,7 @@ extension TablesTransaction {
     return purged
   }
 
-  /// How many there were.
+  /// Returns the number of deleted rows.
   private func deleteRows(of partition: Partition, _ layout: TableLayout) throws(TablesError) -> Int64 {
     let depth = layout.model.partitionDepth
     if depth == 0 {
@@ -54,8 +54,8 @@ extension TablesTransaction {
 }
 
 extension TableLayout {
-  /// The values of the leading key parts that a partition's name stands for; nil if no record of this model
-  /// can be in it.
+  /// The leading key parts in a partition's name; nil if no record of this model can be in the
+  /// partition.
   func keyValues(of partition: Partition) -> [Value]? {
     let terms = partition.bytes.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false)
     let parts = key.prefix(model.partitionDepth)
@@ -84,7 +84,7 @@ extension TableLayout.Kind {
       case .boolean: text == "true" ? .bool(true) : text == "false" ? .bool(false) : nil
       case .json: nil
       }
-    // Another way to write the same number is another partition.
+    // Another spelling of the same number is another partition.
     return value.flatMap(KeyPart.init)?.text.hasSameBytes(as: text) == true ? value : nil
   }
 }

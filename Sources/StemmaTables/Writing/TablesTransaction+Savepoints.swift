@@ -1,17 +1,17 @@
 import StemmaLog
 
-/// What undoes the changes of a transaction since a savepoint, as long as none of them was written.
+/// Undoes the changes of a transaction since a savepoint, provided that none of them was written.
 struct Undo {
-  /// Records and their places, as they were.
+  /// Records as they were, and their indexes.
   var records: [(place: Int, record: TablesTransaction.Record)] = []
-  var token: LogToken?
+  var token: AppliedPosition?
 }
 
-/// A savepoint of SQLite is only made if something has to be written since, or inside of another one. Most commits
-/// are small: what one that fails has changed is still in memory, and is taken back there.
+/// SQLite creates a savepoint only if changes must be written after it, or inside of another one.
+/// Most commits are small: the changes of a failed one are still in memory and are undone there.
 extension TablesTransaction {
-  /// Runs `body`; if it throws, everything that it changed is undone, and the transaction goes on. For one of
-  /// several commits that share a transaction. Savepoints may be nested.
+  /// Runs `body`. If it throws, all its changes are undone, and the transaction continues. For one
+  /// of several commits that share a transaction. Savepoints may be nested.
   @discardableResult
   package func savepoint<Result>(
     _ body: () throws(TablesError) -> Result
@@ -59,7 +59,7 @@ extension TablesTransaction {
     savepointDepth -= 1
   }
 
-  private func undoSavepoint(_ tokenBefore: LogToken?) throws(TablesError) {
+  private func undoSavepoint(_ tokenBefore: AppliedPosition?) throws(TablesError) {
     savepointDepth -= 1
     token = tokenBefore
     if undo != nil {
@@ -76,15 +76,15 @@ extension TablesTransaction {
 
   private static let savepointStatement: StaticString = "SAVEPOINT stemma"
 
-  /// Before a record is changed.
+  /// Call before a record changes.
   func remember(_ place: Int) {
     guard undo != nil, records[place].changedSince != savepointNumber else { return }
     undo?.records.append((place, records[place]))
     records[place].changedSince = savepointNumber
   }
 
-  /// Before anything is written: makes the savepoint that was begun one of SQLite, in front of which stands
-  /// what was changed before it.
+  /// Call before anything is written. Turns the current savepoint into one of SQLite, after writing
+  /// the changes from before it.
   func writeSavepoint() throws(TablesError) {
     guard undo != nil else { return }
     let tokenNow = token
@@ -96,7 +96,7 @@ extension TablesTransaction {
     streams.exchangeUndo()
     streams.endUndo()
     for (place, changed) in undo?.records ?? [] {
-      // How it is stored may just have changed.
+      // `writeAll` may have changed how the record is stored.
       let before = records[place]
       records[place] = changed
       records[place].stored = before.stored
@@ -108,7 +108,7 @@ extension TablesTransaction {
     undo = nil
   }
 
-  /// Lets what was changed since the savepoint and what was before it change places.
+  /// Swaps the records since the savepoint with those from before it.
   private func exchangeRecords() {
     guard var exchanged = undo?.records else { return }
     for index in exchanged.indices {

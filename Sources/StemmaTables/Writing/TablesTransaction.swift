@@ -6,13 +6,13 @@ import StemmaSchema
 
 /// One transaction of a writer: applies events to records.
 ///
-/// Records are read once and kept in memory; changes are collected there and written, in key order, when the
-/// transaction ends, or before rows are queried with SQL (`reader`). So a record
-/// that a commit changes ten times is written once, and checking that a new key is free costs one look-up
-/// for the check and the event together.
+/// Each record is read once and kept in memory. Changes are collected there and written, in key
+/// order, when the transaction ends, or before SQL queries rows (`reader`). So a record that a
+/// commit changes ten times is written once. Checking that a new key is free costs one look-up for
+/// the check and the event together.
 ///
-/// Must not be used after the block of `Tables.write` that it was given to. The next block may get it again: as long as nobody
-/// else has written, where streams stand need not be read twice.
+/// Must not be used after the block of `Tables.write` that received it. The next block may receive
+/// it again: unless another process has written, the heads of streams need not be read again.
 package final class TablesTransaction {
   let connection: Connection
   package let tableSet: TableSet
@@ -20,29 +20,38 @@ package final class TablesTransaction {
 
   var records: [Record] = []
   private(set) var recordIndex: [RecordName: Int] = [:]
-  /// For each model, the places in `records` of those that were changed and not written.
+  /// For each model, the indexes in `records` of changed, unwritten records.
   private(set) var dirty: [[Int]]
   var streams = StreamCache()
-  /// For each model, whether it has tombstones at all; nil: not asked yet. Most models have none, and
-  /// then a new key needs no look-up there.
+  /// For each model, whether it has any tombstones; nil if not yet queried. Most models have none,
+  /// and a new key then needs no look-up there.
   private(set) var hasTombstones: [Bool?]
-  var token: LogToken?
-  /// What SQLite has of both, if it was read or written.
-  private var position: (token: LogToken, sum: HeadSum)?
-  /// What written records, tombstones and conflicts add to the sum of what stands in the file; zero whenever SQLite begins a
-  /// savepoint.
+  var token: AppliedPosition?
+  /// The stored position and sum, if they were read or written.
+  private var position: (applied: AppliedPosition, sum: HeadSum)?
+  /// The change of the stored sum through written records, tombstones and conflicts; zero whenever
+  /// a SQLite savepoint begins.
   private var listed = HeadSum.zero
   private var digester = EventDigester()
-  /// Of the savepoint that was begun, if it is none of SQLite yet.
+  /// For the current savepoint, unless SQLite has created it.
   var undo: Undo?
   var savepointNumber = 0
   var savepointDepth = 0
 
-  /// How many records are kept; beyond it, all are written and forgotten.
-  private static let recordLimit = 16_384
-  /// Above how many streams or records nothing is kept for the next transaction.
+  /// How many bytes the records may take, approximately. Beyond it, all are written and dropped.
+  package var memoryLimit = TablesTransaction.ordinaryMemory
+  package static let ordinaryMemory = 32 << 20
+  private static let leastMemory = 4 << 20
+  private var memory = 0
+  /// The memory of a record besides its values, in bytes.
+  private static let recordMemory = 768
+  /// SQLite's count of changed rows before this transaction.
+  private var changesBefore: Int64
+  /// Whether the applied events are only in memory, for the next transaction to write.
+  private(set) var isHeldBack = false
+  /// With more streams or records than this, nothing is kept for the next transaction.
   private static let keptLimit = 1024
-  /// How many records are kept for the next transaction, and how many bytes of them, as SQLite has them.
+  /// The limits of records, in number and stored bytes, that are kept for the next transaction.
   private static let (keptRecords, keptBytes) = (256, 1 << 18)
 
   struct RecordName: Hashable {
@@ -51,7 +60,7 @@ package final class TablesTransaction {
   }
 
   struct Record {
-    /// What the tables hold of it.
+    /// How the tables store it.
     enum Stored {
       case nothing
       case row
@@ -63,11 +72,11 @@ package final class TablesTransaction {
     var stored: Stored
     var isConflictStored: Bool
     var isDirty = false
-    /// The number of the last savepoint since which it was changed.
+    /// The number of the last savepoint in which it changed.
     var changedSince = 0
-    /// That of the events that were applied to it; nil: none was.
+    /// The partition of the events that were applied to it; nil if none was.
     var partition: Partition?
-    /// Bytes of it that SQLite was given last; 0: none.
+    /// The bytes that were last passed to SQLite; 0 if none.
     var size = 0
   }
 
@@ -80,11 +89,31 @@ package final class TablesTransaction {
     self.writers = writers
     hasTombstones = Array(repeating: nil, count: writers.count)
     dirty = Array(repeating: [], count: writers.count)
+    changesBefore = connection.changedRowsOfAll
+  }
+
+  /// Begins the next transaction with the state of this one.
+  func resume() {
+    changesBefore = connection.changedRowsOfAll
+    isHeldBack = false
+    memoryLimit = Self.ordinaryMemory
+  }
+
+  /// Keeps the changes in memory at the end. The next transaction writes them, unless another
+  /// process writes to the file before. Until then the file shows the earlier records.
+  ///
+  /// - Returns: false if some changes are written already, or memory is exhausted. The transaction
+  ///   then ends normally.
+  package func holdBack() -> Bool {
+    isHeldBack =
+      undo == nil && savepointDepth == 0 && memory < memoryLimit
+      && connection.changedRowsOfAll == changesBefore
+    return isHeldBack
   }
 
   // MARK: Reading
 
-  /// The state of a record, also of one that is deleted; nil if nothing is known of it.
+  /// The state of a record, even a deleted one; nil if the tables have no event of it.
   package func state(of key: Key, in model: Model) throws(TablesError) -> RecordState? {
     guard let index = tableSet.index(ofStoredName: model.storedName) else { throw .unknownModel(model.name) }
     let record = try load(RecordName(model: index, key: key), nil)
@@ -92,18 +121,18 @@ package final class TablesTransaction {
     return state.isEmpty ? nil : state
   }
 
-  /// How far a stream was applied; earlier events of this transaction included.
+  /// The applied head of a stream, including earlier events of this transaction.
   package func head(_ partition: Partition, _ origin: Origin) throws(TablesError) -> StreamHead {
     try streams.head(partition, origin, connection)
   }
 
-  /// The highest commit number that an origin's applied events carry; 0 if there are none.
+  /// The highest commit number of an origin's applied events; 0 if there are none.
   package func highestCommit(of origin: Origin) throws(TablesError) -> UInt64 {
     try streams.highestCommit(of: origin, connection)
   }
 
-  /// How many events an origin has written, to all partitions together, earlier events of this transaction
-  /// included. O(partitions that it wrote to).
+  /// How many events an origin has written, to all partitions together, including earlier events of
+  /// this transaction. O(partitions that it wrote to).
   package func eventCount(of origin: Origin) throws(TablesError) -> UInt64 {
     let statement = try prepare("SELECT total(sequence) FROM _stemma_streams WHERE origin = ?")
     statement.bind(1, origin.description)
@@ -112,13 +141,13 @@ package final class TablesTransaction {
     return UInt64(clamping: statement.int(0))
   }
 
-  /// Rows as the events applied so far make them.
+  /// A reader that sees all events applied so far.
   package func reader() throws(TablesError) -> TablesReader {
     try flush()
     return TablesReader(connection: connection, tableSet: tableSet)
   }
 
-  /// The keys of the records whose reference leads to this key, in key order.
+  /// The keys of the records that refer to this key, in key order.
   package func children(of key: Key, through inverse: InverseReference) throws(TablesError) -> [Key] {
     // Only the children's table is read.
     if let model = tableSet.index(ofStoredName: inverse.child.storedName), !dirty[model].isEmpty {
@@ -130,12 +159,12 @@ package final class TablesTransaction {
 
   // MARK: Changing
 
-  /// Applies the next event of its stream. False, and nothing changes, if it was applied before. An event of a
-  /// model that the schema does not know moves its stream only.
+  /// Applies the next event of its stream. Returns false, without a change, if it was applied
+  /// before. An event of a model that the schema lacks only advances its stream.
   ///
   /// - Parameter digest: the event's, if the caller has it already.
-  /// - Throws: `gap` if an earlier event of the stream is missing, `merge`, `unfitKey` or `foreignPartition` if the
-  ///   event cannot be applied. The record and its stream are as before.
+  /// - Throws: `gap` if an earlier event of the stream is missing; `merge`, `unfitKey` or
+  ///   `foreignPartition` if the event cannot be applied. Record and stream are then unchanged.
   @discardableResult
   package func apply(_ event: Event, digest: StreamHash? = nil) throws(TablesError) -> Bool {
     let stream = try streams.index(event.partition, event.dot.origin, connection)
@@ -148,37 +177,44 @@ package final class TablesTransaction {
       do { _ = try records[record].state.apply(event, writers[model].layout.rules) } catch {
         throw .merge(model: event.model, event.key, error)
       }
+      memory += event.rawSize
       if !records[record].isDirty { noteDirty(record) }
     }
     try streams.advance(stream, by: event, digest ?? digester.digest(of: event).hash, connection)
     return true
   }
 
-  /// Writes what was applied so far, and the clock, to SQLite, which shows nothing of it before the transaction ends. The
-  /// pages of the records go into its file as well; so ending the transaction writes little more than the position.
+  /// Writes the applied events and the clock to SQLite, invisible to readers until the commit. The
+  /// changed pages go to the write-ahead log, so the commit writes little more than the position.
   package func writeAhead(clock: Timestamp) throws(TablesError) {
     try writeSavepoint()
     try writeRecords()
-    // Not later: a page that is changed once more would be written twice.
+    // This comes first: a page that changes again would be written twice.
     try connection.writePages()
     try keep(clock: clock)
     try writeAll()
   }
 
-  /// Says that everything in the log before the token's position has been applied.
-  package func advance(to token: LogToken) { self.token = token }
+  /// Records that all events before the token's position are applied, and how much of the log is
+  /// durable when the transaction ends.
+  package func advance(to token: LogToken, synced: LogToken) {
+    self.token = AppliedPosition(token, synced: synced)
+  }
 
-  /// Keeps the highest reading of the node's clock for those who write next. It is kept apart from the events,
-  /// because an imported event carries a time that the clock never had.
+  /// Records that all events before this position of a durable log are applied.
+  package func advance(to token: LogToken) { advance(to: token, synced: token) }
+
+  /// Stores the highest reading of the node's clock for later writers. It is separate from the
+  /// events, because an imported event has a time that the clock never had.
   package func keep(clock: Timestamp) throws(TablesError) {
     try writeSavepoint()
     try Meta.write(clock: clock, to: connection)
   }
 
-  /// The reading that was kept last; zero if none was.
+  /// The last stored reading; zero if there is none.
   package func clock() throws(TablesError) -> Timestamp { try Meta.clock(of: connection) }
 
-  /// Notes what a peer has confirmed to hold; of the partitions for which `isKnown` holds it holds nothing else.
+  /// Records the events that a peer holds. It holds no others where `isKnown` returns true.
   package func confirm(
     _ held: [Acknowledgement], by peer: String, in isKnown: (Partition) -> Bool
   ) throws(TablesError) {
@@ -188,15 +224,15 @@ package final class TablesTransaction {
     let new = Set(held).subtracting(before)
     if gone.isEmpty, new.isEmpty { return }
     try writeSavepoint()
-    // A number that changes is written over.
+    // A changed number is overwritten.
     for row in gone { try row.remove(from: connection) }
     for row in new { try row.write(to: connection) }
   }
 
-  /// A prepared statement, without parameters, that reads what was applied so far. It must be stepped to its end,
-  /// or reset, before the next change.
+  /// A prepared statement, without parameters, that sees all events applied so far. Step it to its
+  /// end, or reset it, before the next change.
   ///
-  /// - Throws: `notAQuery` for one that would change something.
+  /// - Throws: `notAQuery` for a statement that writes.
   package func prepare(_ sql: String) throws(TablesError) -> Statement {
     try flush()
     return try connection.queryOnce(sql)
@@ -214,7 +250,7 @@ package final class TablesTransaction {
       }
       return index
     }
-    if records.count >= Self.recordLimit {
+    if memory >= max(memoryLimit, Self.leastMemory) {
       try flush()
       forgetRecords()
     }
@@ -232,6 +268,7 @@ package final class TablesTransaction {
         name: name, state: state ?? RecordState(), stored: stored,
         isConflictStored: state.map { $0.isInConflict(writer.layout.rules) } ?? false, partition: partition))
     recordIndex[name] = index
+    memory += Self.recordMemory + writer.readBytes
     return index
   }
 
@@ -252,13 +289,13 @@ package final class TablesTransaction {
     return has
   }
 
-  /// Writes everything that was collected.
+  /// Writes all collected changes.
   func flush() throws(TablesError) {
     try writeSavepoint()
     try writeAll()
   }
 
-  /// As above, with a savepoint that was begun left where it is.
+  /// As above, but does not write the current savepoint.
   func writeAll() throws(TablesError) {
     try writeRecords()
     let change = try streams.flush(connection) + listed
@@ -275,7 +312,7 @@ package final class TablesTransaction {
   private func writeRecords(of model: Int) throws(TablesError) {
     guard !dirty[model].isEmpty else { return }
     sortDirty(model)
-    // Some may have been taken back.
+    // Undone changes are skipped.
     for index in dirty[model] where records[index].isDirty { try write(index) }
     dirty[model].removeAll(keepingCapacity: true)
   }
@@ -285,7 +322,7 @@ package final class TablesTransaction {
     dirty[records[record].name.model].append(record)
   }
 
-  /// By key: rows that are written in the order of the table cost a fraction of others.
+  /// By key: writing rows in table order costs a fraction of other orders.
   private func sortDirty(_ model: Int) {
     records.withUnsafeBufferPointer { records in
       dirty[model].sort { a, b in
@@ -341,7 +378,7 @@ package final class TablesTransaction {
     records[index].size = size
   }
 
-  /// Drops what is kept in memory, changes included: SQLite holds the truth again.
+  /// Drops the state in memory, changes included. SQLite's rows are authoritative again.
   func forget() {
     forgetRecords()
     for model in dirty.indices { dirty[model].removeAll(keepingCapacity: true) }
@@ -351,10 +388,10 @@ package final class TablesTransaction {
     hasTombstones = Array(repeating: nil, count: writers.count)
   }
 
-  /// When all is committed. A record that was just written is often the next to be changed, so a few small ones are kept;
-  /// not such as were only read: nothing says how large they are, and to what partition their key belongs.
+  /// Ends a committed transaction. A written record is often the next to change, so a few small
+  /// ones are kept. Records that were only read are dropped: their size and partition are unknown.
   ///
-  /// - Returns: whether all is little enough to be kept.
+  /// - Returns: whether the remaining state is small enough to keep.
   func end() -> Bool {
     guard max(records.count, streams.heads.count) <= Self.keptLimit else { return false }
     if written.count < records.count || records.count > Self.keptRecords || written.bytes > Self.keptBytes {
@@ -367,6 +404,7 @@ package final class TablesTransaction {
     records.removeAll(keepingCapacity: true)
     recordIndex.removeAll(keepingCapacity: true)
     written = (0, 0)
+    memory = 0
   }
 }
 

@@ -4,7 +4,8 @@ import Testing
 
 private let data = ProcessInfo.processInfo.environment["STEMMA_DATA"].flatMap { $0.isEmpty ? nil : $0 }
 
-/// How small real histories become, all merge metadata included, beside the bare mutations under gzip -9.
+/// The size of real histories with all merge metadata, compared with the bare mutations under gzip
+/// -9.
 @Suite struct BlockSizeTests {
   @Test(
     .enabled(if: data != nil, "STEMMA_DATA names no folder of data sets"),

@@ -19,8 +19,8 @@ import Testing
     #expect(reader.notes.map(\.note) == expected.map(\.value))
   }
 
-  /// Names, origins and partitions are compared as long as they are a few, and hashed from then on; values of partitions may have
-  /// zeros and signs, which are written otherwise in keys and in names.
+  /// A few names, origins and partitions are compared directly; more are hashed. Values in
+  /// partitions may contain zeros and punctuation, which keys and names encode differently.
   @Test(arguments: [15, 16, 17, 18, 40], [("plain", "plain"), ("a\0b", "a\0b"), ("50%=,", "50%25%3D%2C")])
   func fewAndManyNamesAreNumbered(count: Int, value: (inKey: String, inName: String)) throws {
     var events: [BlockEvent] = []
@@ -34,7 +34,7 @@ import Testing
           round == 0 ? Context.empty : Context(trusted: [.init(origin: origin, sequence: .init(1))])
         let event = Event(
           partition: partition, model: "Model\(number)", key: key, operation: round == 0 ? .create : .update,
-          assignments: [Assignment("field\(number)", .int(Int64(number)))], dot: Dot(origin, sequence),
+          assignments: [Assignment("field\(number)", .int(Int64(number)))], dot: EventID(origin, sequence),
           context: context, version: Version(UInt64(round + 1)), timestamp: Timestamp(milliseconds: 1),
           commit: CommitID(origin, UInt64(round + 1)))
         events.append(BlockEvent(arrival: UInt64(events.count), event: event))
@@ -123,7 +123,7 @@ import Testing
   }
 
   @Test func partitionsThatAreNoFieldAndValueKeepTheWholeKey() throws {
-    // A partition's name may look like one that tells the leading part, and tell another.
+    // A partition's name may look like field and value of the key, with a different value.
     for (name, key) in [
       ("x=5", Key(.int(6))), ("x=05", Key(.int(5))), ("x=%2c", Key(.string(","))), ("x=", Key(.string(""))),
       ("x==", Key(.string("="))), ("x=5,y=6", Key(.int(5), .int(6))), ("x=true", Key(.bool(false))),
@@ -137,15 +137,15 @@ import Testing
   }
 
   @Test func implicitContextsHaveABound() throws {
-    // A thousand origins in one record: each further event stands for a context of a thousand entries, so
-    // beyond a million entries they must be written out, and the block still comes back whole.
+    // A thousand origins in one record: each further event implies a context of a thousand entries.
+    // Beyond a million entries the block must write them out, and still reads back completely.
     var context = Context.empty
-    for origin in 0..<1000 { context.insert(Dot(Origin(UInt64(origin)), Sequence(1))) }
+    for origin in 0..<1000 { context.insert(EventID(Origin(UInt64(origin)), Sequence(1))) }
     var events: [BlockEvent] = []
     for index in 0..<1060 {
       var event = history(of: 1)[0]
       event.arrival = UInt64(index)
-      event.event.dot = Dot(Origin(5), Sequence(UInt64(index) + 2))
+      event.event.dot = EventID(Origin(5), Sequence(UInt64(index) + 2))
       event.event.version = Version(UInt64(index) + 2)
       event.event.context = context
       context.insert(event.event.dot)
@@ -162,12 +162,12 @@ import Testing
   }
 }
 
-/// The history of one book that one origin wrote.
+/// The history of one book, written by one origin.
 func history(of count: Int) -> [BlockEvent] {
   var events: [BlockEvent] = []
   var context = Context.empty
   for index in 0..<UInt64(count) {
-    let dot = Dot(Origin(0x1122_3344_5566_7788), Sequence(index + 1))
+    let dot = EventID(Origin(0x1122_3344_5566_7788), Sequence(index + 1))
     let event = Event(
       partition: Partition("Book"), model: "Book", key: Key(.string("978-0132350884")),
       operation: index == 0 ? .create : .update,

@@ -2,8 +2,8 @@ import Testing
 
 @testable import StemmaEvents
 
-/// Golden bytes: what is stored on somebody's disk must be read for ever. If one of these fails, the layout has
-/// changed, and needs a new version byte.
+/// Golden bytes: stored data must remain readable forever. A failure means that the layout has
+/// changed and needs a new version byte.
 @Suite struct FormatTests {
   @Test func aBlockOfTwoEvents() throws {
     let golden: [[UInt8]] = [
@@ -37,7 +37,7 @@ import Testing
 
   @Test func aCanonicalEvent() {
     var event = history(of: 2)[1].event
-    event.cause = EventName(partition: Partition("a=1"), dot: Dot(Origin(2), Sequence(300)))
+    event.cause = EventName(partition: Partition("a=1"), dot: EventID(Origin(2), Sequence(300)))
     event.assignments = [
       Assignment("a", .null), Assignment("b", .bool(true)), Assignment("c", .int(-2)),
       Assignment("d", .double(1)), Assignment("e", .string("é")), Assignment("f", .json("[]")),
@@ -46,7 +46,7 @@ import Testing
     let parts: [[UInt8]] = [
       [1, 4] + "Book".utf8, [4] + "Book".utf8, [16, 2] + "978-0132350884".utf8 + [0],
       [1, 0],  // operation, relationship
-      origin + [2], [2],  // dot, version
+      origin + [2], [2],  // event id, version
       [0x01, 0x8B, 0xCF, 0xE5, 0x68, 0x01, 0, 0],  // timestamp
       origin + [2],  // commit
       [1] + origin + [1],  // context
@@ -75,14 +75,14 @@ import Testing
     change { $0.operation = .create }
     change { $0.relationship = "" }
     change { $0.relationship = "author" }
-    change { $0.dot = Dot(Origin(1), event.dot.sequence) }
-    change { $0.dot = Dot(event.dot.origin, event.dot.sequence.next) }
+    change { $0.dot = EventID(Origin(1), event.dot.sequence) }
+    change { $0.dot = EventID(event.dot.origin, event.dot.sequence.next) }
     change { $0.context = .empty }
     change { $0.version = event.version.next }
     change { $0.timestamp = event.timestamp.tick }
     change { $0.commit = CommitID(Origin(1), event.commit.number) }
     change { $0.commit = CommitID(event.commit.origin, event.commit.number + 1) }
-    change { $0.cause = EventName(partition: event.partition, dot: Dot(event.dot.origin, Sequence(1))) }
+    change { $0.cause = EventName(partition: event.partition, dot: EventID(event.dot.origin, Sequence(1))) }
     change { $0.assignments = [] }
     change { $0.assignments[0].field = "page" }
     change { $0.assignments[0].value = .null }
@@ -114,7 +114,7 @@ import Testing
       bytes.appendVarint(number)
       #expect(bytes.count == number.varintCount)
       let read = try bytes.withUnsafeBytes { raw in
-        var reader = ByteReader(raw)
+        var reader = ByteReader<EventsError>(raw)
         let number = try reader.varint("number")
         try reader.finish("number")
         return number
@@ -127,9 +127,31 @@ import Testing
     for bytes in [[0x80, 0], [0xFF, 0x80, 0], [UInt8](repeating: 0xFF, count: 10), [0x80]] as [[UInt8]] {
       #expect(throws: EventsError.self) {
         try bytes.withUnsafeBytes { raw in
-          var reader = ByteReader(raw)
+          var reader = ByteReader<EventsError>(raw)
           _ = try reader.varint("number")
         }
+      }
+    }
+  }
+
+  @Test func countsAreComparedWithTheBytesThatAreLeft() throws {
+    var bytes: [UInt8] = [1, 2]
+    bytes.appendVarint(3)
+    bytes += [UInt8](repeating: 7, count: 12)
+    func count(_ limit: Int, _ each: Int) throws(EventsError) -> Int {
+      try bytes.read(from: 2) { (reader) throws(EventsError) in
+        try reader.count("items", limit: limit, each: each)
+      }
+    }
+    #expect(try count(3, 4) == 3)
+    #expect(throws: EventsError.malformed("items", "3 in 12 bytes")) { try count(3, 5) }
+    #expect(throws: EventsError.overLimit("items", found: 3, limit: 2)) { try count(2, 4) }
+    let number = try bytes[3...].read(from: 8) { (reader) throws(EventsError) in try reader.fixed32("number")
+    }
+    #expect(number == 0x0707_0707)
+    for start in [9, 12, 13] {
+      #expect(throws: EventsError.self) {
+        try bytes[3...].read(from: start) { (reader) throws(EventsError) in try reader.fixed32("number") }
       }
     }
   }

@@ -2,10 +2,10 @@ import StemmaEvents
 import Testing
 import StemmaSimulation
 
-/// Whatever bytes come in: a typed error, or events that can be written and read again. A trap would end the
-/// whole test run.
+/// Arbitrary bytes give a typed error, or events that can be written and read again. A trap would
+/// end the whole test run.
 @Suite struct HostileBlockTests {
-  /// Reads everything there is; whether it held.
+  /// Reads the complete block. Returns whether it is valid.
   private func survives(_ bytes: [UInt8]) throws -> Bool {
     let reader: BlockReader
     let events: [BlockEvent]
@@ -34,7 +34,7 @@ import StemmaSimulation
   func mutatedBytesAreRefusedOrRead(seed: Int) throws {
     var random = SplitMix64(seed: UInt64(seed))
     var source = RandomEvents(seed: UInt64(seed))
-    // Few events stay plain, so that mutations reach the columns; many are deflated.
+    // Small blocks are not deflated, so mutations reach the columns. Large ones are deflated.
     let bytes = block(source.events(seed % 8 == 0 ? 60 : 1 + seed % 5))
     var read = 0
     for _ in 0..<300 {
@@ -51,7 +51,8 @@ import StemmaSimulation
       }
       let survived = try survives(mutated)
       if survived { read += 1 }
-      // What is kept as it came is read by zlib alone; whatever that takes is taken from own files, too.
+      // Blocks that are stored unchanged are inflated by zlib alone. Everything it accepts must
+      // also be accepted in local files.
       let strict = Result { () throws(EventsError) in
         try BlockReader(mutated[...], limit: 1 << 20, strictly: true).events()
       }
@@ -72,7 +73,7 @@ import StemmaSimulation
     }
   }
 
-  /// A block of one event, with each stream's bytes open to change.
+  /// A block of one event, with modifiable bytes of each stream.
   private struct Open {
     var count: UInt64 = 1
     var keys: [UInt8]
@@ -81,7 +82,8 @@ import StemmaSimulation
 
     init() {
       let bytes = block(history(of: 1))
-      // Codec, layout, one event, and three sizes of one byte each but for keys, which are under 64 bytes.
+      // Codec, layout, one event, and three sizes of one byte each, since all streams are under 64
+      // bytes.
       let (k, m, v) = (Int(bytes[3] >> 1), Int(bytes[4] >> 1), Int(bytes[5] >> 1))
       keys = Array(bytes[6..<6 + k])
       rows = Array(bytes[(6 + k)..<(6 + k + m)])
@@ -160,10 +162,10 @@ import StemmaSimulation
   }
 
   @Test func aNewerSequenceInTheContextIsRefused() throws {
-    // The event's own dot is 2; a context that names 2 or more of its origin cannot have been read before it.
+    // The event's own sequence is 2. Its context cannot contain 2 or more of its own origin.
     for (sequence, isFine) in [(1 as UInt64, true), (2, false), (3, false)] {
       var event = history(of: 2)[1]
-      event.event.context = Context(Dot(event.event.dot.origin, Sequence(sequence)))
+      event.event.context = Context(EventID(event.event.dot.origin, Sequence(sequence)))
       let bytes = block([event])
       if isFine {
         #expect(try BlockReader(bytes).events() == [event])
@@ -178,7 +180,7 @@ import StemmaSimulation
       (Limits.highestNumber - 1, true), (Limits.highestNumber, true), (Limits.highestNumber + 1, false),
     ] {
       var bySequence = history(of: 1)[0]
-      bySequence.event.dot = Dot(Origin(1), Sequence(number))
+      bySequence.event.dot = EventID(Origin(1), Sequence(number))
       var byVersion = history(of: 1)[0]
       byVersion.event.version = Version(number)
       var byCommit = history(of: 1)[0]
@@ -209,7 +211,7 @@ import StemmaSimulation
   }
 
   @Test func keysAreCheckedByTheRulesOfKey() {
-    // The block's own check makes no key; this holds it against the one that does.
+    // Compares the block's own check, which decodes no key, with the check that does.
     var random = SplitMix64(seed: 12)
     let edges: [UInt8] = [
       0, 1, 2, 0x0B, 0x0C, 0x13, 0x14, 0x15, 0x1C, 0x1D, 0x21, 0x26, 0x27, 0x41, 0x7F, 0x80, 0xC3, 0xA9, 0xFF,

@@ -30,17 +30,17 @@ import Testing
     return String(repeating: "0", count: count - digits.count) + digits
   }
 
-  /// Small pieces have tables of their own: on both sides of the limit, and by turns.
+  /// Small blocks use separate tables. Covers both sides of the limit, alternately.
   @Test func piecesOfEachSizeAreInflatedToWhatTheyWere() throws {
     var generator = SplitMix64(seed: 9)
     let deflater = Deflater(level: 6)
     let limit = Deflater.smallPiece
     for count in [256, limit - 1, 3 * limit, limit, limit + 1, 300, limit] {
-      // Repeated over the longest distance that there is.
+      // Repeats over the longest possible distance.
       let half = (0..<count / 2).map { _ in UInt8(truncatingIfNeeded: generator.next()) & 63 }
       let input = half + [7] + half
       var output: [UInt8] = [1, 2, 3]
-      #expect(deflater.appendShorter(input, to: &output))
+      #expect(deflater.append(input, to: &output).isDeflated)
       let memory = output.withUnsafeBytes {
         inflated(UnsafeRawBufferPointer(rebasing: $0[3...]), count: input.count, strictly: true)
       }

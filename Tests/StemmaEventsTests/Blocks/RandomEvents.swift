@@ -1,7 +1,7 @@
 import StemmaEvents
 import StemmaSimulation
 
-/// Events of every kind, in an arrival order that a log could have.
+/// Events of every kind, in a possible arrival order of a log.
 struct RandomEvents {
   private var random: SplitMix64
   private let origins: [Origin]
@@ -66,12 +66,12 @@ struct RandomEvents {
     }
   }
 
-  private mutating func dot(in partition: Partition) -> Dot {
+  private mutating func dot(in partition: Partition) -> EventID {
     let origin = origins[Int.random(in: 0..<3, using: &random)]
-    let stream = EventName(partition: partition, dot: Dot(origin, .zero))
+    let stream = EventName(partition: partition, dot: EventID(origin, .zero))
     let gap = Int.random(in: 0..<5, using: &random) == 0 ? UInt64.random(in: 1..<300, using: &random) : 1
     sequences[stream, default: 0] += gap
-    return Dot(origin, Sequence(sequences[stream, default: 0]))
+    return EventID(origin, Sequence(sequences[stream, default: 0]))
   }
 
   private mutating func commit(_ origin: Origin) -> CommitID {
@@ -81,8 +81,8 @@ struct RandomEvents {
 
   private mutating func cause(_ partition: Partition) -> EventName? {
     switch Int.random(in: 0..<10, using: &random) {
-    case 0: EventName(partition: partition, dot: Dot(origins[0], Sequence(1)))
-    case 1: EventName(partition: Partition("elsewhere=é"), dot: Dot(Origin(9), Sequence(5)))
+    case 0: EventName(partition: partition, dot: EventID(origins[0], Sequence(1)))
+    case 1: EventName(partition: Partition("elsewhere=é"), dot: EventID(Origin(9), Sequence(5)))
     default: nil
     }
   }

@@ -2,10 +2,10 @@ import Foundation
 import StemmaEvents
 import StemmaSchema
 
-/// The mutations of one of the data sets as the events that one origin makes of them, in commits of a thousand.
+/// The mutations of a data set as events of one origin, in commits of a thousand.
 struct RealEvents {
   var events: [BlockEvent] = []
-  /// Bytes of the mutations under `gzip -9`.
+  /// The size of the mutations under `gzip -9`.
   var gzipBytes = 0
 
   /// `directory`: holds `schema.graphql` and `mutations.ndjson.gz`.
@@ -21,7 +21,7 @@ struct RealEvents {
     }
   }
 
-  /// The events cut into blocks of `rawBytes` as a segment has them: a range of (partition, model, key) each.
+  /// The events in blocks of `rawBytes`, as in a segment: each a range of (partition, model, key).
   func blocks(rawBytes: Int, level: Int32 = 6) -> [[UInt8]] {
     var writer = BlockWriter(level: level)
     var blocks: [[UInt8]] = []
@@ -39,10 +39,11 @@ struct RealEvents {
     var range: [BlockEvent] = []
     var sequence: UInt64 = 0
     for stored in events.sorted(by: order) {
-      // Only the size is wanted, for which the order inside does not matter; a writer takes rising numbers.
+      // Only the size matters, and it does not depend on the order. The writer requires increasing
+      // sequence numbers.
       sequence += 1
       var event = stored.event
-      event.dot = Dot(event.dot.origin, Sequence(sequence))
+      event.dot = EventID(event.dot.origin, Sequence(sequence))
       sizes.append(event, arrival: sequence)
       range.append(stored)
       if sizes.rawBytes >= rawBytes {
@@ -127,7 +128,7 @@ private struct History {
     sequences[partition, default: 0] += 1
     versions[record, default: 0] += 1
     count += 1
-    let dot = Dot(origin, Sequence(sequences[partition, default: 0]))
+    let dot = EventID(origin, Sequence(sequences[partition, default: 0]))
     let context = contexts[record] ?? .empty
     contexts[record, default: .empty].insert(dot)
     return Event(

@@ -27,7 +27,7 @@ import Testing
   }
 
   @Test func everyDayOfFourDigitYearsPrintsAsItWasRead() {
-    // The next day of each, through all leap rules.
+    // The day after each, through all leap year rules.
     var previous = ""
     for day in stride(
       from: TimeText.fourDigitYears.lowerBound, through: TimeText.fourDigitYears.upperBound, by: 13)

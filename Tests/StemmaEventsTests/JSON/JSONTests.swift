@@ -87,7 +87,7 @@ import StemmaSimulation
     #expect(offset([0x5C, 0x6E, 0xFF])?.problem == .notUTF8)
   }
 
-  /// ⚑ Names compare as bytes: a composed and a decomposed letter are two names.
+  /// Names are compared as bytes: a composed and a decomposed letter are two names.
   @Test func namesCompareAsBytes() throws {
     let json = try JSON.parse("{\"\u{E9}\":1,\"e\u{301}\":2}")
     #expect(json["\u{E9}"] == .int(1))
@@ -133,7 +133,7 @@ import StemmaSimulation
     #expect(json.text == #"{"b":[1.0,{"z":1,"é":2,"Z":3}],"a":null}"#)
   }
 
-  /// Random values, written and read; seeds are the arguments.
+  /// Random values, written and read. The arguments are the seeds.
   @Test(arguments: 1...100)
   func whatIsWrittenIsReadBack(seed: UInt64) throws {
     var random = SplitMix64(seed: seed)
@@ -145,7 +145,7 @@ import StemmaSimulation
     }
   }
 
-  /// Every single-byte change of a text is read or refused, never more.
+  /// Every single-byte change of a text is parsed or refused, without a trap.
   @Test func damagedTextsNeverTrap() {
     let text = Array(#"{"op":"create","key":{"id":-12.5e3},"fields":{"é\n😀":[true,null,"x"]}}"#.utf8)
     for index in text.indices {

@@ -3,7 +3,7 @@ import StemmaSchema
 import Testing
 import StemmaSimulation
 
-/// A model with one field `x` of the given type, next to an enum and embedded types.
+/// A model with one field `x` of the given type, together with an enum and embedded types.
 func fixture(_ type: String) throws -> (schema: Schema, field: Field) {
   let schema = try SDL.read(
     """
@@ -36,7 +36,7 @@ func fixture(_ type: String) throws -> (schema: Schema, field: Field) {
     expectRefused("Int!", "null", "no null")
   }
 
-  /// ⚑ Whole numbers beyond ±(2^53-1) are JSON strings on output, and both forms are read.
+  /// Whole numbers beyond ±(2^53-1) are JSON strings on output. Input accepts both forms.
   @Test func largeIntegersAreStringsOnOutput() throws {
     let limit: Int64 = 1 << 53
     for number in [limit - 2, limit - 1, limit, limit + 1, .max, -limit + 1, -limit, -limit - 1, .min, 0] {
@@ -123,7 +123,7 @@ func fixture(_ type: String) throws -> (schema: Schema, field: Field) {
     #expect(try read("AWSJSON", #""\"x\"""#) == .string("\"x\""))
     #expect(try read("AWSJSON", "\"null\"") == .string("null"))
     expectRefused("AWSJSON", "\"x\"", "holds JSON")
-    // What is written reads back as itself.
+    // The output can be read back unchanged.
     let value = try read("AWSJSON", #""\"5\"""#)
     #expect(try read("AWSJSON", value.json.text) == value)
   }

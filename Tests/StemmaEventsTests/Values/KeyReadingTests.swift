@@ -76,7 +76,7 @@ import Testing
     }
   }
 
-  /// ⚑ Fields that hold the key of another record are written as keys are; others keep their text.
+  /// Fields that hold the key of another record use the form of keys. Others keep their text.
   @Test func referenceFieldsAreWrittenAsKeysAre() throws {
     let schema = try SDL.read(
       """

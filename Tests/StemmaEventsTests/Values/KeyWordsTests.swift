@@ -25,14 +25,14 @@ import Testing
     #expect(try words(.string("$HOME*")) == "'$HOME*'")
   }
 
-  /// What a terminal would obey stands there as a shell reads it in `$'…'`.
+  /// Terminal control characters are escaped in the shell's form `$'…'`.
   @Test func controlCharactersAreSpelledForAShell() throws {
     #expect(try words(.string("e\u{1B}[31mvil")) == #"$'e\033[31mvil'"#)
     #expect(try words(.string("it's\n\\n"), .int(1)) == #"$'repo=it\'s\n\\n' n=1"#)
     #expect(try words(.string("\u{9B}\u{202E}")) == #"$'\302\233\342\200\256'"#)
   }
 
-  /// A bare value that looks like an option, like JSON, like nothing or like a named part would be read as that.
+  /// A bare value needs its name if it looks like an option, JSON, nothing, or a named part.
   @Test func valuesThatCannotStandAloneAreNamed() throws {
     #expect(try words(.string("-n")) == "id=-n")
     #expect(try words(.string("{}")) == "'id={}'")

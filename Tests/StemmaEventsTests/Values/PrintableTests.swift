@@ -25,7 +25,7 @@ import Testing
     #expect(printable("one\ntwo\u{1B}[m\r\n", as: .lines) == "one\ntwo" + #"\u{1b}[m\r"# + "\n")
   }
 
-  /// The text stays JSON, and of the same value.
+  /// The text remains JSON with the same value.
   @Test func inJSONItIsSpelledAsJSON() throws {
     let value = JSON.string("\u{1B}\u{7F}\u{9B}\u{202E}")
     let text = printable(value.text, as: .json)

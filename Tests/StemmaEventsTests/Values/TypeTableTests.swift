@@ -3,7 +3,7 @@ import StemmaEvents
 import StemmaSchema
 import Testing
 
-/// Reads docs/TYPES.md: its rows are the test's arguments.
+/// Reads the table of types in docs/SCHEMA.md. Its rows are the arguments of the test.
 struct TypeRow: CustomTestStringConvertible, Sendable {
   var type: String
   var column: String
@@ -14,9 +14,11 @@ struct TypeRow: CustomTestStringConvertible, Sendable {
 
   static let all: [TypeRow] = {
     let path = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-      .appendingPathComponent("../../../docs/TYPES.md").path
+      .appendingPathComponent("../../../docs/SCHEMA.md").path
     let text = FileManager.default.contents(atPath: path).map { String(decoding: $0, as: UTF8.self) } ?? ""
-    return text.split(separator: "\n").filter { $0.hasPrefix("| ") && !$0.hasPrefix("| SDL") }.map { line in
+    let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+    let table = lines.drop { !$0.hasPrefix("| SDL") }.prefix { $0.hasPrefix("|") }
+    return table.dropFirst(2).map { line in
       let cells = line.split(separator: "|").map {
         $0.trimmingCharacters(in: .whitespaces).trimmingCharacters(in: ["`"])
       }
@@ -51,7 +53,7 @@ struct TypeRow: CustomTestStringConvertible, Sendable {
     case .bool: #expect(row.column == "INTEGER 0, 1")
     case .null: Issue.record("the example is null")
     }
-    // Lists and embedded values are JSON text, everything else is not.
+    // Lists and embedded values are JSON text; all other values are not.
     if case .json = value { #expect(field.type.scalar == nil) } else { #expect(!field.type.isList) }
   }
 

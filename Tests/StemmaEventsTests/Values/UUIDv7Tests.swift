@@ -32,7 +32,7 @@ import Testing
     #expect(zip(ids, ids.dropFirst()).allSatisfy { $0.hasBytes(before: $1) })
   }
 
-  /// Steps of the greatest size run the random bits over into the next millisecond.
+  /// Steps of the maximum size overflow the random bits into the next millisecond.
   @Test func aFullMillisecondCarriesOver() {
     var minter = UUIDv7()
     let clock = StoppedClock(now: 1)

@@ -1,7 +1,7 @@
 import Stemma
 import Testing
 
-/// What the article "Modeling relationships" does, section by section, in our spelling.
+/// The examples of the article "Modeling relationships", section by section, with this library.
 @Suite("The article on relationships")
 struct RelationshipArticleTests {
   @Test("Model one-to-many relationships: create, update, delete, lazy and eager")
@@ -237,7 +237,7 @@ struct RelationshipArticleTests {
     #expect(try await article.tags.fetch().map(\.name) == ["data", "sync"])
     #expect(try await article.tags.rows().where { $0.name == "sync" }.fetchAll(store).count == 1)
     #expect(try await data.posts.fetch().map(\.title) == ["Merging"])
-    // The join model's key is the pair.
+    // The key of the join model is the pair.
     try await witness.expect {
       try await article.raters.add(ana)
     } appends: {

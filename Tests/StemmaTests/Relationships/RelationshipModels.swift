@@ -1,6 +1,6 @@
 import Stemma
 
-// The models of the article on relationships, one group for each of its sections.
+// The models of the article on relationships, one group per section.
 
 // One to many: `Team` and `Member` of Models.swift. One to one:
 
@@ -17,7 +17,7 @@ import Stemma
   @BelongsTo("customerId") var customer: Customer?
 }
 
-// Many to many, through a model of its own with an id of its own, and with one whose key is the pair.
+// Many to many: through a join model with a separate id, and through one whose key is the pair.
 
 @Table struct Article {
   let id: UUID
@@ -54,7 +54,7 @@ import Stemma
   @BelongsTo("personId") var person: Person
 }
 
-// Several relationships between two models, one of them required; key paths for names.
+// Several relationships between two models, one of them required; key paths as names.
 
 @Table struct Post {
   let id: UUID
@@ -92,7 +92,7 @@ enum TwoOptional {
   }
 }
 
-// Keys that would be one if their parts were joined.
+// Keys that would be equal if their parts were concatenated.
 
 enum Hall {
   @Table struct Shelf {
@@ -132,7 +132,7 @@ enum Hall {
   @HasMany("authorName", "authorDoB") var authoredPosts: Related<Novel>
 }
 
-// A model that refers to itself, two that refer to each other, and a rule for deletion.
+// A model that refers to itself, two that refer to each other, and a delete rule.
 
 @Table struct Employee {
   let id: UUID
@@ -158,7 +158,7 @@ enum Hall {
   @HasMany("headId") var heads: Related<Department>
 }
 
-// A reference of which the record's own key fixes a part.
+// A reference with a part that the record's own key fixes.
 
 @Table struct Project {
   @Selection struct ID: Hashable {

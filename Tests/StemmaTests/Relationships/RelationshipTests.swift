@@ -2,7 +2,7 @@ import Testing
 
 @testable import Stemma
 
-/// What the article does not say: cycles, pages, deletion, staleness, and records that no store knows.
+/// Cases beyond the article: cycles, pages, deletion, staleness, and records without a store.
 @Suite("Relationships")
 struct RelationshipTests {
   @Test("pages, and a sequence that neither skips nor repeats what changes under it")
@@ -20,7 +20,7 @@ struct RelationshipTests {
     var seen: [String] = []
     for try await member in team.members {
       seen.append(member.name)
-      // The first page is behind us: offsets would now skip as many as are unlinked here.
+      // The first page is complete, so offsets would now skip as many rows as are unlinked here.
       if seen.count <= 50 { try await team.members.remove(member) }
     }
     #expect(seen == names)
@@ -45,14 +45,14 @@ struct RelationshipTests {
     let managers = try second.loaded(\.reports).map { try $0.loaded(\.manager)?.name }
     #expect(managers == Array(repeating: "Second", count: 20))
     #expect(try second.loaded(\.reports)[7].loaded(\.manager)?.loaded(\.manager)?.name == "Boss")
-    // Along with all rows of a statement.
+    // With all rows of a statement.
     let named = Employee.where { $0.name.in(["Boss", "Second", "3"]) }.order { $0.name }
     let rows = try await named.fetchAll(store, including: { [$0.reports, $0.manager.manager] })
     #expect(rows.map(\.name) == ["3", "Boss", "Second"])
     #expect(try rows.map { try $0.loaded(\.reports).count } == [0, 1, 20])
     #expect(try rows.map { try $0.loaded(\.manager)?.name } == ["Second", nil, "Boss"])
     #expect(try rows[0].loaded(\.manager)?.loaded(\.manager)?.name == "Boss")
-    // One of one model refers to the other, which refers back.
+    // The record of one model refers to the other, which refers back.
     let department = try await store.insert(Department.Draft(name: "Sales"))
     let officer = try await store.insert(Officer.Draft(name: "Ana", department: department))
     var headed = department
@@ -100,7 +100,7 @@ struct RelationshipTests {
     #expect(try await store.get(Employee.self, byIdentifier: boss.id) == nil)
   }
 
-  @Test("people who follow people: both sides of one model, told apart by the join model's relationships")
+  @Test("people who follow people: both sides of one model, distinguished by the join model's relationships")
   func reflexive() async throws {
     let store = try await Store.temporary(models: Account.self, Following.self)
     let (ana, ben) = try await store.write { tx in
@@ -179,7 +179,7 @@ struct RelationshipTests {
     }
     var member = try #require(try await store.get(Member.self, byIdentifier: id, including: { [$0.team] }))
     #expect(try member.loaded(\.team)?.mantra == "One")
-    // What was read along is not what the reference leads to now.
+    // The included record is not the target of the new reference.
     member.setTeam(other)
     #expect(throws: StoreError.notLoaded(model: "Member", relationship: "team")) { try member.loaded(\.team) }
     #expect(try await member.team?.mantra == "Two")
@@ -201,7 +201,7 @@ struct RelationshipTests {
     let notLoaded = StoreError.notLoaded(model: "Member", relationship: "team")
     member.setTeam(team)
     #expect(throws: notLoaded) { try member.loaded(\.team) }
-    // The old copy goes on as it is, the new one has nothing that was read along.
+    // The old copy remains unchanged, and the new one has no included records.
     let saved = try await store.update(member)
     for copy in [member, saved] { #expect(throws: notLoaded) { try copy.loaded(\.team) } }
     member.teamId = nil
@@ -211,7 +211,7 @@ struct RelationshipTests {
     #expect(try member.loaded(\.team) == nil)
     member.teamId = team.id
     #expect(try member.loaded(\.team)?.mantra == "One")
-    // One that is not there was looked for; another one was not.
+    // The missing record was looked up for the old reference, not for this one.
     member.teamId = UUID()
     #expect(throws: notLoaded) { try member.loaded(\.team) }
     try await store.update(member)
@@ -278,7 +278,7 @@ struct RelationshipTests {
     #expect(try await store.find(Employee.self, report.id).managerId == nil)
   }
 
-  @Test("a stale copy does not delete unseen what somebody else wrote since: both stay, in conflict")
+  @Test("a stale copy does not delete unseen what another author wrote since: both stay, in conflict")
   func staleDeletion() async throws {
     let store = try await Store.temporary(models: Reminder.self)
     let id = try await store.insert(Reminder.Draft(title: "Rest")).id
@@ -291,12 +291,12 @@ struct RelationshipTests {
       return kinds
     }
     #expect(kinds == ["delete"])
-    // By its key, a record is deleted as it is.
+    // By its key, the record is deleted in its current state.
     let other = try await store.insert(Reminder.Draft(title: "Sleep")).id
     try await Reminder.find(other).update { $0.title = "Sleep well" }.execute(store)
     try await store.delete(Reminder.self, other)
     #expect(try await store.get(Reminder.self, byIdentifier: other) == nil)
-    // So does the statement; named with its revision, only the record as it was is deleted.
+    // The statement does the same. With a revision, only that state of the record is deleted.
     let read = try await store.insert(Reminder.Draft(title: "Walk"))
     let revision = try await store.revision(of: read)
     try await Reminder.find(read.id).update { $0.title = "Walk far" }.execute(store)
@@ -323,7 +323,7 @@ struct RelationshipTests {
         model: "Post", relationship: "author", target: "Person \(missing.uuidString.lowercased())")
     ) { try await post.author }
     #expect(try await post.editor == nil)
-    // What was looked for in vain gives the same answers.
+    // An included but missing record gives the same results.
     let eager = try #require(
       try await store.get(Post.self, byIdentifier: post.id, including: { [$0.author, $0.editor] }))
     #expect(
@@ -334,7 +334,7 @@ struct RelationshipTests {
     #expect(post.authorId == missing && post.editorId == missing)
     let dangling = try await store.conflicts().filter { $0.kind == .dangling }
     #expect(Set(dangling.map(\.field)) == ["author", "editor"])
-    // As soon as there is such a record, they lead to it.
+    // The references lead to such a record as soon as it exists.
     try await store.insert(Person.Draft(id: missing, name: "Ana"))
     #expect(try await post.author.id == missing)
     #expect(try await post.editor?.id == missing)
@@ -351,7 +351,7 @@ struct RelationshipTests {
     let eager = try #require(
       try await store.get(Customer.self, byIdentifier: customer.id, including: { [$0.activeCart] }))
     #expect(try eager.loaded(\.activeCart)?.id == second.id)
-    // Linked anew, the first one has the longer history, although its key is the lower one.
+    // The first cart was linked again, so it has the longer history, although its key is lower.
     first.setCustomer(nil)
     first = try await store.update(first)
     first.setCustomer(customer)

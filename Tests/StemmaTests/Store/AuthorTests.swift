@@ -31,7 +31,7 @@ import Testing
   @BelongsTo("photoId") var photo: Photo?
 }
 
-/// Who makes commits, days as keys, and what a deletion takes along.
+/// Authors of commits, days as keys, and cascades of deletions.
 @Suite("Authors, days as keys, cascades")
 struct AuthorTests {
   @Test("commits have the store's author, that of a store for another one, or the one that a write names")
@@ -51,7 +51,7 @@ struct AuthorTests {
     #expect(!FileManager.default.fileExists(atPath: store.directory.path))
   }
 
-  @Test("a store for an author keeps a temporary store, and is told of its commits")
+  @Test("a store for an author keeps a temporary store, and observes its commits")
   func lifetime() async throws {
     func made() async throws -> Store { try await Store.temporary(models: Reminder.self).as("ann") }
     let ann = try await made()
@@ -107,7 +107,7 @@ struct AuthorTests {
     let comment = try await store.insert(Comment.Draft(photo: photo))
     try await store.delete(album)
     #expect(try await Photo.all.fetchAll(store).map(\.id) == [kept.id])
-    // The rule is that of the relationship, not of those behind it.
+    // The rule belongs to this relationship, not to the following ones.
     #expect(try await store.find(Comment.self, comment.id).photoId == nil)
   }
 

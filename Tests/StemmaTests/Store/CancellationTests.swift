@@ -4,7 +4,7 @@ import Testing
 
 @testable import Stemma
 
-/// A task that is cancelled ends its read, and begins no write.
+/// A canceled task ends its read, and begins no write.
 @Suite("Cancelled tasks")
 struct CancellationTests {
   /// One row that takes minutes.
@@ -70,7 +70,7 @@ struct CancellationTests {
       try await store.insert(Reminder.Draft(title: "early"))
     }
     await #expect(throws: CancellationError.self) { try await early.value }
-    // Cancelled while another commit is being made, which the cancelled one waits for.
+    // Canceled while it waits for another commit.
     let (begun, continuation) = AsyncStream.makeStream(of: Void.self)
     let isFree = Mutex(false)
     let first = Task {

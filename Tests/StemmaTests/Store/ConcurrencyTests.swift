@@ -3,7 +3,7 @@ import Testing
 
 @testable import Stemma
 
-/// Run these under ThreadSanitizer too, as docs/HACKING.md says.
+/// These tests also run under ThreadSanitizer, as docs/TESTING.md describes.
 @Suite("Concurrent use of a store")
 struct ConcurrencyTests {
   @Test("writers, readers and observers at once: each commit is there, and seen whole")
@@ -64,7 +64,7 @@ struct ConcurrencyTests {
               while true {
                 _ = try await store.get(Reminder.self, byIdentifier: id)
                 store.readers.checkInvariants()
-                // Otherwise nobody else might get a thread.
+                // Otherwise the other tasks might not get a thread.
                 await Task.yield()
               }
             } catch {}
@@ -84,7 +84,7 @@ struct ConcurrencyTests {
   }
 
   @Test(
-    "reads that begin after a commit has returned show it, of whichever store, and while tables are made anew"
+    "reads that begin after a commit has returned show it, of whichever store, and while tables are rebuilt"
   )
   func heldStates() async throws {
     let store = try await Store.temporary(models: Reminder.self)

@@ -4,7 +4,8 @@ import Testing
 
 @testable import Stemma
 
-/// Values are copied freely, and saved more than once: each copy records what was set in it, on top of what it has seen.
+/// Values can be copied and saved more than once. Each copy records its own changes, on top of the
+/// events that it has seen.
 @Suite("Copies of a value")
 struct CopyTests {
   let store: Store
@@ -76,7 +77,7 @@ struct CopyTests {
   }
 
   @Test(
-    "a stale value that sets what somebody else has set stays in conflict with it, also when it is saved again"
+    "a stale value that sets what another author has set stays in conflict with it, also when it is saved again"
   )
   func conflict() async throws {
     var copy = read
@@ -116,7 +117,8 @@ struct CopyTests {
     #expect(try await store.conflicts().isEmpty)
   }
 
-  /// A field that was set before others were saved, but not saved with them: to the value that it had, as a binding does.
+  /// Sets a field before others are saved, without saving it. It gets its old value, as a binding
+  /// may do.
   @Test("a value is in no conflict with itself, whenever its fields were set")
   func savedLate() async throws {
     var copy = read
@@ -131,7 +133,7 @@ struct CopyTests {
     copy.title = "two"
     #expect(try await store.update(copy).title == "two")
     #expect(try await store.conflicts().isEmpty)
-    // A copy that was made in between has not seen the other's.
+    // The earlier copy has not seen the other copy's change.
     var other = early
     other.title = "three"
     try await store.update(other)
@@ -212,7 +214,7 @@ struct CopyTests {
         throw Abandoned()
       }
     }
-    // Takes the number of the event that was not made.
+    // Takes the sequence number of the abandoned event.
     try await Reminder.find(read.id).update { $0.title = "theirs" }.execute(store)
     for var row in escaped.withLock({ $0 }) {
       #expect(row.title == "never")
@@ -225,7 +227,7 @@ struct CopyTests {
     }
     #expect(try await row.title == "theirs")
     #expect(try await store.conflicts().isEmpty)
-    // What was read before the first change is what is there without the commit.
+    // A value that was read before the first change is valid without the commit.
     var before = try #require(early.withLock { $0 })
     before.title = "mine"
     try await store.update(before)

@@ -5,8 +5,8 @@ import Testing
 
 @testable import Stemma
 
-/// A byte of the tables that somebody changed, met by a commit: every commit of the group was told to try again, although
-/// the log can make the tables anew.
+/// A commit meets a changed byte in the tables. The library rebuilds the tables from the log and
+/// runs the commits of the group again.
 @Suite("Commits that meet damage of the tables")
 struct DamagedTablesTests {
   private struct Abandoned: Error {}
@@ -23,7 +23,7 @@ struct DamagedTablesTests {
 
   private var tables: URL { store.directory.appendingPathComponent("tables.sqlite") }
 
-  /// Changes the row of `rest` behind everybody's back.
+  /// Changes the row of `rest` without the store's knowledge.
   private func spoil() throws {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
@@ -39,7 +39,7 @@ struct DamagedTablesTests {
     try await Reminder.all.order { $0.title }.fetchAll(store).map(\.title)
   }
 
-  /// Has `bodies` made as one group.
+  /// Runs `bodies` as one group of commits.
   private func group(
     _ bodies: [@Sendable (Store.Transaction) throws -> Void]
   ) async throws -> [Result<Void, any Error>] {
@@ -48,7 +48,7 @@ struct DamagedTablesTests {
     async let first: Void = store.write { _ in
       begin.finish()
       gate.wait()
-      // It is of the same group, and so called as often as the others.
+      // It belongs to the same group, so it may run as often as the others.
       gate.signal()
     }
     for await _ in begun {}
@@ -64,7 +64,7 @@ struct DamagedTablesTests {
     return results
   }
 
-  @Test("all of a group are made in tables that were made anew, and who fails keeps its own error")
+  @Test("all commits of a group are made in rebuilt tables, and one that fails keeps its own error")
   func group() async throws {
     var copy = walk
     copy.title = "Walk far"
@@ -93,7 +93,7 @@ struct DamagedTablesTests {
     #expect(throws: Abandoned.self) { try results[2].get() }
     #expect(try await titles() == ["Rest", "Walk far"])
     #expect(try await store.find(Reminder.self, rest.id).isDone)
-    // What the value has recorded is known to it once.
+    // The value knows its recorded change only once.
     copy.isDone = true
     try await store.update(copy)
     #expect(try await store.history(of: walk).map { $0.fields.count { $0.key == "title" } } == [1, 1, 0])
@@ -140,7 +140,7 @@ struct DamagedTablesTests {
       return root
     }
     #expect(root > 1)
-    // Another store reads the file anew, and is kept alive by what has made the directory.
+    // Another store reads the file again. `store` keeps the directory.
     let other = try await Store(at: store.directory, models: Reminder.self)
     let handle = try FileHandle(forUpdating: tables)
     try handle.seek(toOffset: UInt64(root - 1) * 4096)

@@ -24,12 +24,12 @@ struct HistoryTests {
     #expect(then?.name == "Tom" && then?.teamId == team.id)
     #expect(try await store.get(Member.self, byIdentifier: member.id, asOf: .event(events[3])) == nil)
     await #expect(throws: StoreError.notFromStore(model: "Member")) { try await then?.team }
-    // All of the tables of then.
+    // All rows of the tables at that time.
     let names = try await store.asOf(.event(events[0])) { past in
       (try past.fetchAll(Member.all).map(\.name), try past.get(Team.self, byIdentifier: team.id)?.mantra)
     }
     #expect(names.0 == ["Tim"] && names.1 == "One")
-    // Going back is a new event.
+    // Going back appends a new event.
     let again = try await store.insert(Member.Draft(#require(then)))
     #expect(again.name == "Tom" && again.id == member.id)
   }
@@ -61,7 +61,7 @@ struct HistoryTests {
     let revision = try await store.revision(of: stale)
     #expect(revision.hasPrefix("1-"))
     try await Reminder.find(id).update { $0.title = "Walk" }.execute(store)
-    // The value still is what it was.
+    // The value remains at its revision.
     #expect(try await store.revision(of: stale) == revision)
     var fresh = try await store.find(Reminder.self, id)
     let current = try await store.revision(of: fresh)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Stemma
 
-/// Look-ups by key, one after the other, take the state of the last one if nothing was committed since.
+/// A look-up by key uses the state of the previous look-up if there was no commit in between.
 @Suite("Look-ups by key")
 struct LookUpTests {
   @Test("show every commit that has returned, of this store and of another one on the directory")

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("The newest rows of an observed statement")
 struct NewestRowsTests {
-  @Test("commits that nobody has seen are one element, and no commit reads the rows")
+  @Test("commits that were not seen are one element, and no commit reads the rows")
   func newest() async throws {
     let store = try await Store.temporary(models: Reminder.self)
     var rows = store.observe(Reminder.order { $0.title }).newest.makeAsyncIterator()

@@ -13,7 +13,7 @@ enum Graded {
     let id: UUID
     var grade: Grade
   }
-  /// The same model of a program that knows more grades.
+  /// The same model in a program that knows more grades.
   @Table(model: "Task") struct AnyTask {
     let id: UUID
     var grade: String
@@ -29,7 +29,7 @@ struct ObservationTests {
     #expect(try await open.next()?.isEmpty == true)
     let rest = try await store.insert(Reminder.Draft(title: "Rest"))
     #expect(try await open.next()?.map(\.title) == ["Rest"])
-    // Neither another table nor a row that the statement leaves out changes it.
+    // Changes of another table, or of a row outside of the statement, cause no element.
     try await store.insert(Book(isbn: "1", title: "One"))
     try await store.insert(Reminder.Draft(title: "Done", isDone: true))
     try await store.write { tx in
@@ -50,7 +50,7 @@ struct ObservationTests {
     let store = try await Store.temporary(models: Reminder.self, Book.self)
     let peer = try await Store.temporary(models: Reminder.self, Book.self)
     let query = Reminder.where { !$0.isDone }.order { $0.title }.limit(4)
-    // Taken as they come, so that one which nobody expects is seen, too.
+    // Elements are collected as they come, so that an unexpected one is noticed.
     let (taken, continuation) = AsyncStream.makeStream(of: [String].self)
     let task = Task {
       for try await rows in store.observe(query) { continuation.yield(rows.map(\.title)) }
@@ -69,7 +69,7 @@ struct ObservationTests {
         let commit = chance.commit(step, some)
         try await store.write(commit)
       }
-      // Titles are different, so rows that differ differ in them.
+      // Titles are unique, so different rows have different titles.
       let now = try await query.fetchAll(store).map(\.title)
       guard now != shown else {
         others += 1
@@ -126,7 +126,7 @@ struct ObservationTests {
     let second = try #require(try await events.next())
     #expect(second.operation == .update && second.fields.count == 1)
     #expect(try await events.next()?.origin == "there")
-    // From an event on: what came after it.
+    // Starts after an event.
     var later = try await store.observeEvents(after: first).makeAsyncIterator()
     #expect(try await later.next()?.name == second.name)
   }
@@ -177,7 +177,7 @@ struct ObservationTests {
     #expect(await counts.next() == nil)
   }
 
-  @Test("a holder of rows tells views when they change")
+  @Test("a holder of rows notifies views when they change")
   @MainActor
   func live() async throws {
     let store = try await Store.temporary(models: Reminder.self)
@@ -209,7 +209,7 @@ struct ObservationTests {
     #expect(tasks.rows.map(\.grade) == [.high])
   }
 
-  /// Waits until something observable holds.
+  /// Waits until an observable condition holds.
   @MainActor
   private func changed(_ condition: @MainActor () -> Bool) async throws {
     while true {
@@ -226,12 +226,13 @@ extension SplitMix64 {
     Reminder.Draft(title: "\(below(1000)).\(step).\(next())", isDone: below(3) == 0)
   }
 
-  /// At most three of them, each once: what is changed back in its commit is a change of what is known of its history.
+  /// At most three, each only once. A change that the same commit reverts still changes the
+  /// history.
   fileprivate mutating func some(of reminders: [Reminder]) -> [Reminder] {
     Array(reminders.shuffled(using: &self).prefix(below(4)))
   }
 
-  /// A commit that creates reminders or books, changes some reminders, or deletes them, or does nothing.
+  /// A commit that creates reminders or books, changes or deletes reminders, or does nothing.
   fileprivate mutating func commit(
     _ step: Int, _ reminders: [Reminder]
   ) -> @Sendable (Store.Transaction) throws -> Void {

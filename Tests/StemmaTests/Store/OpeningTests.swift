@@ -5,7 +5,7 @@ import Testing
 
 @testable import Stemma
 
-/// Models of the same names as others, as another version of the program would declare them.
+/// Models with the same names as others, as another version of the program declares them.
 enum Older {
   @Table("notes") struct Note {
     let id: UUID
@@ -53,12 +53,12 @@ struct OpeningTests {
     note.color = "red"
     note.stars = 3
     try await newer.update(note)
-    // The store that was open all along goes on with the schema that changed under it.
+    // The open store continues with the changed schema.
     var old = try await older.find(Older.Note.self, id)
     old.text = "two"
     try await older.update(old)
     try await older.insert(Older.Note.Draft(text: "three"))
-    // Opened anew, the older program hides nothing.
+    // The older program opens the node again and hides nothing.
     let again = try await Store(at: directory, models: Older.Note.self)
     try await again.insert(Older.Note.Draft(text: "four"))
     let notes = try await Newer.Note.all.fetchAll(newer)
@@ -69,7 +69,7 @@ struct OpeningTests {
     try FileManager.default.removeItem(at: directory)
   }
 
-  /// What statements say of rows that are older than a column is what reading them gives.
+  /// For rows older than a column, statements use the same values as reads.
   private func statementsSeeDefaults(_ store: Store) async throws {
     typealias Note = Newer.Note
     #expect(try await Note.where { $0.stars == 0 }.fetchAll(store).map(\.text) == ["three", "four"])
@@ -81,11 +81,11 @@ struct OpeningTests {
     #expect(try await Note.where { $0.color == nil }.fetchCount(store) == 2)
     let groups = try await Note.group { $0.stars }.select { ($0.stars, $0.id.count()) }.fetchAll(store)
     #expect(groups.map(\.0) == [0, 3] && groups.map(\.1) == [2, 1])
-    // Where a join finds no row, there is nothing that could be older.
+    // A join without a matching row gives nil, not the default.
     let pairs = try await Note.all.leftJoin(Note.self) { $0.text == $1.color }.select { ($0.stars, $1.stars) }
       .fetchAll(store)
     #expect(pairs.map(\.0) == [3, 0, 0] && pairs.map(\.1) == [nil, nil, nil])
-    // Setting it to the default is no change; a commit sees the same.
+    // Setting a field to its default is no change. Statements in a commit also see defaults.
     let before = try await store.status().events
     let seen = try await store.write { tx in
       try Note.where { $0.stars == 0 }.update { $0.stars = 0 }.execute(tx)
@@ -206,7 +206,7 @@ struct OpeningTests {
     #expect(try await Older.Note.all.fetchCount(store) == 1)
   }
 
-  @Test("a place where no store can be made is told in words")
+  @Test("a place where no store can be made is reported in words")
   func places() async throws {
     let directory = directory()
     let deep = directory.appendingPathComponent("a/b/")
@@ -225,8 +225,7 @@ struct OpeningTests {
     ) { try await Store(at: directory, options: .init(isReadOnly: true), models: Older.Note.self) }
   }
 
-  /// It was said not to be there.
-  @Test("a place that cannot be reached is told as such")
+  @Test("a place that cannot be reached is reported as such")
   func unreachablePlaces() async throws {
     let loop = directory()
     let files = FileManager.default
@@ -272,7 +271,7 @@ struct OpeningTests {
   @Test("a transaction that outlives its closure reads and writes nothing")
   func endedTransactions() async throws {
     let store = try await Store.temporary(models: Reminder.self)
-    // The compiler forbids to keep it; whoever silences that is told.
+    // The compiler forbids this escape. If it is forced, the call throws.
     nonisolated(unsafe) var kept: [Store.ReadTransaction] = []
     nonisolated(unsafe) var write: Store.Transaction?
     try await store.write { tx in
@@ -313,7 +312,7 @@ struct OpeningTests {
   }
 }
 
-/// Models that compile, and that no store opens.
+/// Models that compile but that no store opens.
 enum Wrong {
   @Table struct Child {
     let id: UUID

@@ -2,12 +2,12 @@ import Testing
 
 @testable import Stemma
 
-/// What somebody gets who observes rows and is slow.
-@Suite("Commits that nobody looked at")
+/// The elements that a slow observer gets.
+@Suite("Commits that were not looked at")
 struct PendingRowsTests {
   private let titles = Reminder.where { !$0.isDone }.order { $0.title }.select { $0.title }
 
-  @Test("each commit that changes the rows gives an element, in their order, also while nobody iterates")
+  @Test("each commit that changes the rows gives an element, in their order, also while no observer iterates")
   func eachCommit() async throws {
     let store = try await Store.temporary(models: Reminder.self, Book.self)
     var rows = store.observe(titles).makeAsyncIterator()
@@ -30,7 +30,7 @@ struct PendingRowsTests {
     try await store.insert(first)
     let expected = [["a"], ["a", "b"], ["a", "b", "c", "d"], ["b", "c", "d"], ["a", "b", "c", "d"]]
     rows.pending?.checkInvariants()
-    // All are there: nothing has to be waited for.
+    // All elements are available without waiting.
     var found: [[String]] = []
     while let element = try rows.pending?.takeFirst() { found.append(element) }
     #expect(found == expected)
@@ -117,7 +117,7 @@ struct PendingRowsTests {
     }
   }
 
-  @Test("a row that cannot be read is told for its commit, and the next ones are read again")
+  @Test("a row that cannot be read is reported for its commit, and the next ones are read again")
   func unreadable() async throws {
     let store = try await Store.temporary(models: Graded.Task.self)
     let other = try await Store(at: store.directory, models: Graded.AnyTask.self)
@@ -126,7 +126,7 @@ struct PendingRowsTests {
     #expect(try await tasks.next()?.map(\.grade) == [.low])
     try await Graded.AnyTask.find(id).update { $0.grade = "unheard of" }.execute(other)
     await #expect(throws: StoreError.self) { try await tasks.next() }
-    // Once: the next commit is another one.
+    // Each commit reports it once, and the next commit is another one.
     try await store.insert(Graded.Task.Draft(grade: .low))
     await #expect(throws: StoreError.self) { try await tasks.next() }
     #expect(try tasks.pending?.takeFirst() == nil)
@@ -134,7 +134,7 @@ struct PendingRowsTests {
     #expect(Set(try await tasks.next()?.map(\.grade) ?? []) == [.high, .low])
   }
 
-  @Test("nothing is kept of somebody who has stopped observing")
+  @Test("nothing is kept for an observer that has stopped")
   func stopped() async throws {
     let store = try await Store.temporary(models: Reminder.self)
     weak var pending: PendingRows<String>?

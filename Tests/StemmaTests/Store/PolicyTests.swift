@@ -3,7 +3,7 @@ import Testing
 
 @testable import Stemma
 
-/// What the models of these tests have in common; they differ in how they merge.
+/// The common part of the models of these tests, which differ in their merge policies.
 protocol Noted: Table where PrimaryKey == UUID, Draft: NotedDraft {
   var id: UUID { get }
   var title: String { get set }
@@ -70,16 +70,18 @@ private struct Notes<Note: Noted> {
     try await expect(["old"])
   }
 
-  /// Sets the title here, once for each of `titles`; then `body` makes its change there.
+  /// Sets the title here, once for each of `titles`. Then `body` makes its change there.
   func edit(here titles: [String], there body: (Store) async throws -> Void) async throws {
     for title in titles { try await Note.find(id).update { $0.title = title }.execute(here) }
-    // A clock that stands still within a millisecond still counts: wait for no one, but be later.
+    // Waits until the wall clock is later than the last event, because the clock may not advance
+    // within a millisecond.
     let last = try #require(try await here.history(of: Note.self, id).last).time
     while Date() <= last.addingTimeInterval(0.002) {}
     try await body(there)
   }
 
-  /// Edits of the title on both sides, the shorter history there being the later one; there the note is done, too.
+  /// Edits the title on both sides. The shorter history is there, is later, and also completes the
+  /// note.
   func editBoth() async throws {
     try await edit(here: ["one", "two"]) { [id] in
       try await Note.find(id).update {
@@ -90,7 +92,7 @@ private struct Notes<Note: Noted> {
     try await here.sync(with: there)
   }
 
-  /// Both observations yield these rows at last, whatever the number of commits since.
+  /// Both observations finally yield these rows, whatever the number of commits.
   mutating func expect(
     _ titles: [String], isDone: Bool? = nil, _ location: Testing.SourceLocation = #_sourceLocation
   ) async throws {
@@ -106,7 +108,7 @@ private struct Notes<Note: Noted> {
     return rows
   }
 
-  /// Decides the one open conflict, there, and tells the other side.
+  /// Resolves the one open conflict there, and syncs.
   func resolve(_ decision: (Conflict) throws -> Stemma.Resolution) async throws {
     let conflicts = try await there.conflicts(of: Note.self)
     #expect(conflicts.count == 1)
@@ -117,7 +119,8 @@ private struct Notes<Note: Noted> {
   }
 }
 
-/// Two stores exchange edits, conflict, show what the policy of `@Table` says, and agree on a decision.
+/// Two stores exchange edits, get a conflict, show the winner of the policy of `@Table`, and agree
+/// on a resolution.
 @Suite("Policies of @Table over two stores", .timeLimit(.minutes(20)))
 struct PolicyTests {
   @Test("automerge: each field by itself; the longer history is shown, and the other value can be taken")
@@ -188,7 +191,7 @@ struct PolicyTests {
     "a deletion beside edits: the policy says which is shown, and it can be decided the other way",
     arguments: [1, 3], [0, 3])
   func deletions(edits: Int, changesBeforeDeletion changes: Int) async throws {
-    // Of two histories of one length, the deletion is the later one.
+    // With two histories of equal length, the deletion is later.
     try await deletion(Merging.ByVersion.self, edits, changes, isShown: edits > changes + 1)
     try await deletion(Merging.DeleteWins.self, edits, changes, isShown: false)
     try await deletion(Merging.UpdateWins.self, edits, changes, isShown: true)

@@ -17,7 +17,7 @@ import Testing
   }
   @Column(as: [String].JSONRepresentation.self) var notes: [String]
 
-  /// All of them, as text.
+  /// All fields as text.
   var fields: [String: String] {
     ["title": title, "street": address.street, "city": address.city, "label": label, "notes": notes[0]]
   }
@@ -33,14 +33,15 @@ import Testing
   }
 }
 
-/// Copies of one value, set and saved in any order, some in commits that fail: what a save writes, and what it keeps.
+/// Copies of one value, set and saved in random order, some in failing commits. Checks what a save
+/// writes and what it keeps.
 @Suite("Random copies")
 struct RandomCopyTests {
-  /// A copy, and all that was done to it and to those that it was copied from.
+  /// A copy, and all changes of it and of its originals.
   private struct Copy {
     var row: Parcel
     let loaded: [String: String]
-    /// The values that were shown or in conflict when it was read, or recorded from it.
+    /// The values that were shown or in conflict at the read, or recorded from the copy since.
     var seen: Set<String>
     var settings: [Setting] = []
 
@@ -50,7 +51,7 @@ struct RandomCopyTests {
       var value: String
     }
 
-    /// What it differs in from what it was read with or from what was recorded last.
+    /// The changes since the read or the last recorded save.
     func changes(_ recorded: Set<Int>) -> [Setting] {
       loaded.keys.sorted().compactMap { field in
         let own = settings.filter { $0.field == field }
@@ -88,7 +89,7 @@ struct RandomCopyTests {
         copies.append(
           Copy(row: row, loaded: row.fields, seen: shown.values.reduce(into: []) { $0.formUnion($1) }))
       case 3, 4, 5:
-        // Sometimes to what it is, or was.
+        // Sometimes sets the current or an old value.
         let value = Bool.random(using: &dice) ? "mine \(step)" : copies[place].loaded[field] ?? ""
         number += 1
         copies[place].row.set(field, value)
@@ -101,7 +102,7 @@ struct RandomCopyTests {
         do {
           try await store.write { tx in
             try tx.update(copy.row)
-            // Once more writes nothing.
+            // A second save writes nothing.
             try tx.update(copy.row)
             if !isKept { throw Abandoned() }
           }
@@ -137,7 +138,7 @@ struct RandomCopyTests {
     }
   }
 
-  /// The values of each field: the one of the row, or those of the conflict about it.
+  /// The values of each field: of the row, or of the conflict about it.
   private func shown(_ store: Store, _ id: UUID) async throws -> [String: Set<String>] {
     var shown = try await store.find(Parcel.self, id).fields.mapValues { Set([$0]) }
     for conflict in try await store.conflicts(of: Parcel.self) {

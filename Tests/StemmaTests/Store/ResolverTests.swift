@@ -10,7 +10,7 @@ private enum Deciding {
   }
 }
 
-/// With children that forbid that it is deleted.
+/// With children that prevent its deletion.
 private enum Kept {
   @Table struct Author {
     let id: UUID
@@ -25,7 +25,7 @@ private enum Kept {
   }
 }
 
-/// What a resolver does about every conflict.
+/// The decision of a resolver for every conflict.
 enum Choice: String, CaseIterable, Sendable {
   case keep, delete, shown, newest, takeDeletion, nothing
 
@@ -50,8 +50,8 @@ struct ResolverTests {
     return (try await store("here"), try await store("there"))
   }
 
-  /// ⚑ A deletion that somebody has decided for is a decision: two stores that decide differently would otherwise answer each
-  /// other at every sync, for ever.
+  /// A chosen deletion counts as a decision. Otherwise two stores with opposite decisions would
+  /// answer each other forever, at every sync.
   @Test("two that decide differently come to an end", arguments: Choice.allCases, Choice.allCases)
   func opposed(_ mine: Choice, _ yours: Choice) async throws {
     typealias Note = Deciding.Note
@@ -89,7 +89,7 @@ struct ResolverTests {
     try await here.pull(from: there.directory.path)
     let conflict = try #require(try await here.conflicts().first)
     #expect(conflict.candidates.map(\.isResolution) == [false, false])
-    // The other one is not asked about two decisions.
+    // The other store is not asked about two decisions.
     try await there.pull(from: here.directory.path)
     try await here.resolve(conflict, .keep)
     try await there.resolve(try #require(try await there.conflicts().first), .delete)
@@ -102,7 +102,7 @@ struct ResolverTests {
     }
   }
 
-  @Test("a resolver is told who wrote what has come by a sync")
+  @Test("a resolver gets the authors of what has come by a sync")
   func writers() async throws {
     typealias Note = Deciding.Note
     let (here, there) = try await stores(Note.self)
@@ -165,7 +165,7 @@ struct ResolverTests {
     }
   }
 
-  /// Two authors that were deleted there and renamed here; here the first one has a work since.
+  /// Two authors that were deleted there and renamed here. The first one has a new work here.
   private func restricted() async throws -> (Store, Store, first: Kept.Author, second: Kept.Author) {
     let (here, there) = try await stores(Kept.Author.self, Kept.Work.self)
     let first = try await here.insert(Kept.Author.Draft(name: "first"))
@@ -179,7 +179,7 @@ struct ResolverTests {
     return (here, there, first, second)
   }
 
-  @Test("a decision that a delete rule forbids leaves its conflict open, and only that one; it is told once")
+  @Test("a decision that a delete rule forbids leaves only its conflict open, and is reported once")
   func forbidden() async throws {
     let (here, there, first, second) = try await restricted()
     try await here.resolveConflicts(of: Kept.Author.self) { $0.kind == .delete ? .delete : nil }
@@ -192,14 +192,14 @@ struct ResolverTests {
     #expect(try await here.get(Kept.Author.self, byIdentifier: second.id) == nil)
     let open = try await here.conflicts(of: Kept.Author.self)
     #expect(open.map(\.key) == [first.id.uuidString.lowercased()])
-    // Nothing else is kept from going on.
+    // Other work continues.
     let other = try await here.insert(Kept.Author.Draft(name: "other"))
     try await here.sync(with: there)
     #expect(try await there.get(Kept.Author.self, byIdentifier: other.id)?.name == "other")
     await #expect(throws: StoreError.restricted(model: "Author", key: open[0].key, by: "Work", count: 1)) {
       try await here.resolve(open[0], .delete)
     }
-    // Once nothing forbids it any more, it is decided.
+    // Once the rule permits the deletion, the conflict is resolved.
     try await Kept.Work.all.delete().execute(here)
     #expect(try await here.conflicts(of: Kept.Author.self).isEmpty)
     #expect(try await here.get(Kept.Author.self, byIdentifier: first.id) == nil)
@@ -244,7 +244,7 @@ struct ResolverTests {
     #expect(try await here.get(Kept.Author.self, byIdentifier: second.id) == nil)
   }
 
-  @Test("where neither of two stores can decide, both reasons are told, once")
+  @Test("where neither of two stores can decide, both reasons are reported, once")
   func neither() async throws {
     let (here, there, first, _) = try await restricted()
     let id = first.id.uuidString.lowercased()
@@ -269,7 +269,7 @@ struct ResolverTests {
     }
   }
 
-  @Test("who has decided, and why, stands in the history")
+  @Test("the history shows who has decided, and why")
   func deciders() async throws {
     typealias Note = Deciding.Note
     let (here, there) = try await stores(Note.self)

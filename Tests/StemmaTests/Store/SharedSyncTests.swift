@@ -5,7 +5,7 @@ import Testing
 
 @testable import Stemma
 
-/// Real files of which a test counts the syncs, and can hold one back.
+/// Real files. A test counts their syncs and can hold one back.
 private final class HeldFileSystem: FileSystem {
   private struct State {
     var syncs = 0
@@ -37,7 +37,7 @@ private final class HeldFileSystem: FileSystem {
 
   func release() { gate.signal() }
 
-  /// From now on no sync succeeds.
+  /// All further syncs fail.
   func fail() { state.withLock { $0.isFailing = true } }
 
   fileprivate func sync(_ path: String) throws(LogError) {
@@ -118,7 +118,7 @@ struct SharedSyncTests {
       for number in 0..<commits {
         group.addTask { try await store.insert(Reminder.Draft(title: "\(number)")) }
       }
-      // Nobody writes: the disk is busy. Everybody reads.
+      // The disk is busy, so no commit proceeds, but reads do.
       while store.writer.waitingCount < commits { await Task.yield() }
       #expect(try await Reminder.all.fetchAll(store).map(\.title) == ["Rest"])
       #expect(try await store.find(Reminder.self, rest.id).isDone)
@@ -128,12 +128,40 @@ struct SharedSyncTests {
     }
     #expect(try await Reminder.all.fetchCount(store) == commits + 2)
     try await store.checkInvariants()
-    // Those of the slow commit, and of one group.
+    // The syncs of the slow commit, and of one group.
     #expect(files.syncs - start <= 3 * syncsOfOne, "\(files.syncs - start) syncs")
-    // Each of them was seen by itself.
+    // The observer saw each commit separately.
     for count in 2...commits + 2 { #expect(try await counts.next() == [count]) }
   }
-  /// Each commit gives back what it has found, so the last one is the first to do so.
+
+  @Test("a relaxed commit returns and is shown before it is synced, and the sync needs no request")
+  func relaxed() async throws {
+    let files = HeldFileSystem()
+    var options = Store.Options()
+    options.ports.fileSystem = files
+    options.durability = .relaxed
+    let store = try await Store.temporary(options: options, models: Reminder.self)
+    for number in 0..<3 {
+      // A commit that waited for the sync would never return.
+      files.hold()
+      let made = try await store.insert(Reminder.Draft(title: "\(number)"))
+      #expect(try await store.find(Reminder.self, made.id).title == "\(number)")
+      await files.isHolding()
+      #expect(try await Reminder.all.fetchCount(store) == number + 1)
+      files.release()
+    }
+    let before = files.syncs
+    try await store.write(durability: .strict) { tx in try tx.insert(Reminder.Draft(title: "strict")) }
+    #expect(files.syncs > before)
+    try await store.insert(Reminder.Draft(title: "last"))
+    try await store.checkInvariants()
+    try await store.insert(Reminder.Draft(title: "very last"))
+    await store.close()
+    let after = files.syncs
+    #expect(after > before + 1)
+  }
+
+  /// Each commit restores the state that it found, so the last one must restore first.
   @Test(
     "when a group of commits fails as a whole, a value that two of them save has seen what it had seen before"
   )
@@ -163,7 +191,8 @@ struct SharedSyncTests {
     }
     for await _ in begun {}
     var group: [Task<Reminder, any Error>] = []
-    // The title is not recorded from the first, as it is what it was; but from the third, as the second has recorded it.
+    // The first update does not record the title, because it equals the old one. The third one
+    // does, because the second has recorded another title.
     for row in [done, titled, done] {
       group.append(Task { try await store.update(row) })
       while store.writer.waitingCount < group.count { await Task.yield() }
@@ -175,7 +204,7 @@ struct SharedSyncTests {
     for row in [titled, done] { row._record.checkInvariants() }
     #expect(done._record.view == seen)
     #expect(titled._record.view == seen)
-    // Nobody observes what was not made.
+    // Observers do not see abandoned commits.
     #expect(try titles.pending?.takeFirst() == nil)
   }
 }

@@ -12,7 +12,7 @@ import Testing
   let id: ID
 }
 
-/// Two stores that were apart.
+/// Two stores that diverged.
 private struct Pair {
   let here: Store
   let there: Store
@@ -22,7 +22,7 @@ private struct Pair {
     (here, there) = (try await Self.store("here", policy), try await Self.store("there", policy))
   }
 
-  /// A program that says nothing of the policy takes that of the node.
+  /// A program without a policy uses the policy of the node.
   private static func store(_ name: String, _ policy: String) async throws -> Store {
     let directory = FileManager.default.temporaryDirectory.appendingPathComponent(
       "stemma-\(UUID().uuidString)")
@@ -33,7 +33,7 @@ private struct Pair {
     return try await Store(at: directory, models: Reminder.self)
   }
 
-  /// A reminder that both have, read on both sides.
+  /// A reminder that both stores hold, read on both sides.
   func reminder() async throws -> (here: Reminder, there: Reminder) {
     let made = try await here.insert(Reminder.Draft(title: "Rest"))
     try await here.sync(with: there)
@@ -121,7 +121,8 @@ struct SyncTests {
       mine.title = title
       mine = try await pair.here.update(mine)
     }
-    // A clock that stands still within a millisecond still counts: wait for no one, but be later.
+    // Waits until the wall clock is later than the last event, because the clock may not advance
+    // within a millisecond.
     while Date().timeIntervalSince1970 * 1000 <= lastTime(try await pair.here.history(of: mine)) {}
     yours.title = "late"
     try await pair.there.update(yours)
@@ -208,7 +209,7 @@ struct SyncTests {
     try await pair.here.sync(with: pair.there)
     #expect(try await pair.titles(mine.id) == ["Sleep well", "Sleep well"])
     #expect(try await pair.here.conflicts().isEmpty)
-    // A decision that does not fit is said; the write that has made the conflict stays.
+    // An invalid decision is reported, and the write that caused the conflict remains.
     try await pair.here.resolveConflicts(of: Reminder.self) { _ in .set(7) }
     var (first, second) = (
       try await pair.here.find(Reminder.self, mine.id), try await pair.here.find(Reminder.self, mine.id)

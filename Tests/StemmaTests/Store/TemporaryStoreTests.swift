@@ -6,7 +6,7 @@ import Testing
 
 @testable import Stemma
 
-/// Holds a store until the process exits, as a global of a program would.
+/// Holds a store until the process exits, like a global of a program.
 private let kept = Kept()
 
 private actor Kept {

@@ -27,12 +27,12 @@ import Testing
   @BelongsTo("country", "city") var site: Site?
 }
 
-/// What conflicts and events say, as properties of a model have it.
+/// The values of conflicts and events, in the types of a model's properties.
 @Suite("Keys and values of conflicts and events")
 struct TypedConflictTests {
   private static let key = Shipment.ID(depot: "a,b", at: Date(timeIntervalSince1970: 1_700_000_000.125))
 
-  /// Two stores of which each has changed what the other one has, too.
+  /// Two stores that changed the same records concurrently.
   private func stores(
     _ changes: [@Sendable (inout Shipment) -> Void]
   ) async throws -> (here: Store, there: Store) {

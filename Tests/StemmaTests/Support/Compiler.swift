@@ -1,22 +1,22 @@
 import Foundation
 import Testing
 
-/// The Swift compiler, asked about sources that import the library as these tests were built with it.
+/// Runs the Swift compiler on sources that import the library as built for these tests.
 enum Compiler {
   struct Complaint: Hashable {
-    /// From 1; 0 where the compiler names none.
+    /// From 1; 0 if the compiler gives none.
     var line: Int
     var message: String
-    /// Whether it is about what a macro wrote; one mistake can make several such.
+    /// Whether it concerns generated code. One mistake can cause several such errors.
     var isInExpansion = false
 
-    /// The line of the source that it is about, if there is one.
+    /// The source line of the error, if there is one.
     func place<Line>(in lines: [Line]) -> Line? {
       lines.indices.contains(line - 1) ? lines[line - 1] : nil
     }
   }
 
-  /// The errors of the compiler, those in expansions at the line of the attribute that expanded.
+  /// The errors of the compiler. Errors in expansions are assigned to the line of the attribute.
   static func complaints(about file: URL) throws -> [Complaint] {
     let products = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
     let root = URL(fileURLWithPath: #filePath).appendingPathComponent("../../../..").standardizedFileURL
@@ -41,8 +41,8 @@ enum Compiler {
     return complaints
   }
 
-  /// What stands behind the names of the places in which the modules are that these tests were built with: a test bundle in which
-  /// macros are tested is built for the machine that runs them, and all else with it, beside the products.
+  /// The suffix of the module directories of this build. A test bundle with macro tests is built
+  /// for the host, together with its dependencies, in separate directories.
   private static func suffix(_ products: URL) -> String {
     let own = products.appendingPathComponent("Modules-tool/Stemma.swiftmodule")
     return FileManager.default.fileExists(atPath: own.path) ? "-tool" : ""
@@ -60,7 +60,7 @@ enum Compiler {
 
   private static func read(_ text: String, _ file: URL, _ source: [Substring]) -> [Complaint] {
     var found: [Complaint] = []
-    /// An error in an expansion, until the note that says where that stands.
+    /// An error in an expansion, until a note gives its source line.
     var inside: String?
     for line in text.split(separator: "\n") {
       guard let match = line.firstMatch(of: /^(.*?):(\d+)(?::\d+)?: (error|note): (.*)$/) else { continue }
@@ -70,7 +70,7 @@ enum Compiler {
           found.append(Complaint(line: number, message: message))
           inside = nil
         } else if path == "<unknown>" {
-          // Of nothing that anybody has written.
+          // An error without a source file.
           found.append(Complaint(line: number, message: message))
           inside = nil
         } else {
@@ -80,7 +80,8 @@ enum Compiler {
         found.append(Complaint(line: number, message: error, isInExpansion: true))
         inside = nil
       } else if let error = inside, let property = message.firstMatch(of: /on property '(.*)' here/)?.1 {
-        // What an attribute writes that a macro has written is told of that: the property is looked for.
+        // For an attribute inside of generated code, the note names only the property, so the line
+        // is searched for.
         let declaration = "var \(property):"
         let line = source.firstIndex { $0.contains(declaration) }.map { $0 + 1 }
         found.append(Complaint(line: line ?? 0, message: error, isInExpansion: true))

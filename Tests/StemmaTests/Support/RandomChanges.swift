@@ -7,7 +7,8 @@ struct PlainModel: Sendable {
   var workers: [Int: Worker] = [:]
   var steps: [Step.ID: Step] = [:]
   var badges: [Int: Badge] = [:]
-  /// How often each chore was written as a whole or deleted: a copy that is older is of another record.
+  /// The number of times that each chore was deleted or written completely. An older copy belongs
+  /// to an earlier record.
   var lives: [Int: Int] = [:]
 
   var sortedChores: [Chore] { chores.values.sorted { $0.id < $1.id } }
@@ -34,7 +35,7 @@ extension SplitMix64 {
     switch below(5) {
     case 0: return childChange()
     case 1:
-      // Two copies of one value that set the same are in conflict.
+      // Two copies of one value that set the same field are in conflict.
       let known = copies.filter {
         model.lives[$0.row.id] ?? 0 == $0.life && model.chores[$0.row.id]?.note == $0.row.note
       }
@@ -101,7 +102,7 @@ extension SplitMix64 {
     }
   }
 
-  /// Of records that are deleted with another one, or keep it from being deleted.
+  /// Changes of records that are deleted with another one, or prevent its deletion.
   private mutating func childChange() -> PlainChange {
     let step = Step(id: Step.ID(choreId: below(12), number: below(3)), text: word())
     let badge = Badge(id: below(3), workerId: below(5))
@@ -135,8 +136,8 @@ extension SplitMix64 {
     }
   }
 
-  /// A row that was read some commits ago: what is set in it is recorded, and nothing of what others have set since is
-  /// taken back.
+  /// Saves a row that was read some commits ago. Its own changes are recorded, and other changes
+  /// since then remain.
   private mutating func saving(_ copy: Chore) -> PlainChange {
     let note = word()
     return PlainChange(name: "save a copy of \(copy.id)") { tx in
@@ -169,7 +170,8 @@ extension SplitMix64 {
     }
   }
 
-  /// Copies of a row that was read before others changed it: each records what was set in it, and takes nothing back.
+  /// Copies of a row that was read before other changes. Each records its own changes and reverts
+  /// nothing.
   private func staleUpdates(_ chore: Chore) -> PlainChange {
     PlainChange(name: "update copies of \(chore.id)") { tx in
       let old = try tx.find(Chore.self, chore.id)
@@ -216,14 +218,14 @@ extension PlainModel {
     lives[chore.id, default: 0] += 1
   }
 
-  /// What cannot be without the record goes with it.
+  /// Also deletes the records that depend on it.
   fileprivate mutating func delete(chore id: Int) {
     chores[id] = nil
     lives[id, default: 0] += 1
     steps = steps.filter { $0.key.choreId != id }
   }
 
-  /// References to the record become null with it, unless it is kept by one of them.
+  /// Clears references to the record, unless one of them prevents the deletion.
   fileprivate mutating func delete(worker id: Int) throws {
     guard workers[id] != nil else { return }
     if badges.values.contains(where: { $0.workerId == id }) { throw Taken() }

@@ -1,7 +1,7 @@
 @testable import Stemma
 import StemmaSimulation
 
-/// A condition in two forms: what a statement is given, and what it means.
+/// A condition in two forms: for a statement, and as a Swift closure.
 struct Condition: Sendable {
   let expression: @Sendable (Chore.Columns) -> ColumnExpression<Bool>
   let holds: @Sendable (Chore) -> Bool
@@ -15,7 +15,7 @@ struct Condition: Sendable {
   }
 }
 
-/// An order in two forms. Rows that are equal stay in the order of their keys.
+/// An order in two forms. Equal rows keep the order of their keys.
 struct Order: Sendable {
   let term: @Sendable (Chore.Columns) -> Ordering
   let precedes: @Sendable (Chore, Chore) -> Bool
@@ -31,7 +31,7 @@ extension SplitMix64 {
     element([nil, 0, 0.5, 0.001, 60, -86_400]).map { ReadStatementTests.date($0) }
   }
 
-  /// As text they are in another order than as numbers.
+  /// Their order as text differs from their order as numbers.
   mutating func price() -> Decimal {
     Decimal(
       sign: below(2) == 0 ? .minus : .plus, exponent: -2,
@@ -132,7 +132,7 @@ extension SplitMix64 {
       return Order(
         term: { $0.title.asc() }, precedes: { $0.title.utf8.lexicographicallyPrecedes($1.title.utf8) })
     case 2:
-      // Null is lower than anything.
+      // Null sorts first.
       return Order(
         term: { $0.rank.asc() },
         precedes: { a, b in b.rank.map { b in a.rank.map { $0 < b } ?? true } ?? false })

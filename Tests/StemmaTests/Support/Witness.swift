@@ -1,12 +1,11 @@
 import StemmaEvents
 import StemmaNode
 import StemmaSchema
-import Synchronization
 import Testing
 
 @testable import Stemma
 
-/// A store whose every statement is shown with what it appends to the log and which rows result.
+/// A store whose statements are checked by the events that they append and the resulting rows.
 ///
 ///     let witness = try await Witness(Reminder.self)
 ///     try await witness.expect {
@@ -21,9 +20,10 @@ import Testing
 ///       """
 ///     }
 ///
-/// Events stand in the order of the log, their fields by name; rows stand in the order of the schema and of their keys, their
-/// columns in the order of declaration, null ones left out. Minted ids are `#1`, `#2` … in the order in which they are first
-/// seen; `number(of:)` gives that of a value.
+/// Events have the order of the log, their fields are sorted by name. Rows have the order of the
+/// schema and of their keys, their columns the order of declaration; nulls are omitted. Minted ids
+/// are `#1`, `#2` … in the order of their first occurrence. `number(of:)` returns the number of a
+/// value.
 final class Witness: Sendable {
   let store: Store
   private let names = Mutex<[String: Int]>([:])
@@ -34,7 +34,7 @@ final class Witness: Sendable {
     self.init(try await Store.temporary(models: [first] + others))
   }
 
-  /// Runs `body` and compares. Without `rows` they are not looked at.
+  /// Runs `body` and compares. Without `rows`, rows are not compared.
   @discardableResult
   func expect<Result>(
     _ location: Testing.SourceLocation = #_sourceLocation, isolation: isolated (any Actor)? = #isolation,
@@ -56,7 +56,7 @@ final class Witness: Sendable {
     #expect(found == rows, "rows", sourceLocation: location)
   }
 
-  /// Makes the tables anew from the log: they must hold the same rows.
+  /// Rebuilds the tables from the log. They must hold the same rows.
   func rebuild(_ location: Testing.SourceLocation = #_sourceLocation) async throws {
     let before = try await storedRows()
     _ = try await store.writer.access { node in try node.rebuild { _, _ in } }
@@ -65,7 +65,7 @@ final class Witness: Sendable {
   }
 
   private func storedEvents() async throws -> [String] {
-    // A node of its own, which also sees what a peer's sync has brought.
+    // A separate node, which also sees the events of a peer's sync.
     try await store.inspect { node in
       let describer = node.description
       var lines: [String] = []
@@ -101,7 +101,7 @@ final class Witness: Sendable {
     }
   }
 
-  /// The line with numbers in the place of minted ids.
+  /// The line with numbers in place of minted ids.
   private func named(_ line: String) -> String {
     line.replacing(/([ =])"?([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9]{12,19})"?/) { match in
       "\(match.output.1)#\(number(of: String(match.output.2)))"

@@ -2,10 +2,10 @@ import CZlib
 import Foundation
 import Measuring
 
-/// The deflated streams of a log's blocks, found without reading anything else of them.
+/// The deflated streams of a log's blocks, found without parsing the rest of the log.
 ///
-/// A segment's blocks stand one behind the other between header and footer, and each begins with its sizes
-/// (docs/FORMAT.md), so they can be walked without a checksum or a table.
+/// The blocks of a segment are adjacent, between header and footer. Each begins with its sizes
+/// (docs/FORMAT.md), so the reader needs neither checksums nor the footer.
 struct BareBlocks {
   private struct Stream {
     var start: Int
@@ -24,7 +24,7 @@ struct BareBlocks {
       let base = bytes.count
       bytes.append(contentsOf: file)
       let trailer = bytes.count - 108
-      var place = base + 76 + 40 * fixed(base + 72, 4) + 4
+      var place = base + 44
       let footer = base + fixed(trailer, 8)
       while place < footer { try walk(&place) }
     }
@@ -65,8 +65,8 @@ struct BareBlocks {
     }
   }
 
-  /// Inflates every stream with one inflater into one buffer; gives a sum over what came out, so that nothing is
-  /// left out.
+  /// Inflates every stream with one inflater into one buffer. The returned sum over the output
+  /// keeps the compiler from removing the work.
   func inflateAll() throws -> Int {
     var target = [UInt8](repeating: 0, count: (streams.map(\.raw).max() ?? 0) + 1)
     var state = z_stream()
@@ -93,7 +93,7 @@ struct BareBlocks {
     return sum
   }
 
-  /// Gives the stored bytes of every stream, and how many they become.
+  /// Passes the stored bytes of every stream and their inflated size.
   func forEachStream(_ body: (UnsafeRawBufferPointer, Int) throws -> Void) throws {
     try bytes.withUnsafeBytes { bytes in
       for stream in streams {
@@ -103,7 +103,7 @@ struct BareBlocks {
     }
   }
 
-  /// The bytes of every stream.
+  /// The inflated bytes of every stream.
   func inflated() throws -> [[UInt8]] {
     var raw: [[UInt8]] = []
     try forEachStream { stored, count in
@@ -128,7 +128,7 @@ struct BareBlocks {
     return raw
   }
 
-  /// Deflates every stream by zlib at level 6, with one deflater; gives the bytes that come out.
+  /// Deflates every stream by zlib at level 6 with one deflater. Returns the size of the output.
   static func deflate(_ streams: [[UInt8]]) throws -> Int {
     var state = z_stream()
     let size = Int32(MemoryLayout<z_stream>.size)
@@ -156,5 +156,5 @@ struct BareBlocks {
   }
 }
 
-/// `deflate` of zlib, which a function of the type hides.
+/// `deflate` of zlib, which a method of the type shadows.
 private func zlib_deflate(_ state: inout z_stream) -> Int32 { deflate(&state, Z_FINISH) }

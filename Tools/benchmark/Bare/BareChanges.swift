@@ -2,8 +2,8 @@ import Foundation
 import GRDBSQLite
 import Measuring
 
-/// Changes that have been parsed, each the parameters of one prepared statement: what a program without a log
-/// would do with the same input.
+/// Parsed changes, each as the parameters of one prepared statement. This is the work of a program
+/// without a log for the same input.
 struct BareChanges {
   private struct Change {
     var statement: Int32
@@ -16,9 +16,9 @@ struct BareChanges {
   private var statements: [String] = []
   private var statementIndex: [String: Int32] = [:]
   var texts = BareTexts()
-  /// Statements that make triggers on the tables.
+  /// Statements that create triggers on the tables.
   var triggers: [String] = []
-  /// What stands in `_state` beside a row with a short history.
+  /// The value of `_state` for a row with a short history.
   private var state: BareValue
 
   var count: Int { changes.count }
@@ -31,7 +31,7 @@ struct BareChanges {
     state = .blob(start: start, count: 28)
   }
 
-  /// Writes the given columns of a row, whether or not it is there; `defaults` only if it is not.
+  /// Upserts the given columns of a row. `defaults` apply only to a new row.
   mutating func upsert(
     _ table: String, key: [(String, BareValue)], fields: [(String, BareValue)],
     defaults: [(String, BareValue)] = [], version: Int64 = 1
@@ -65,7 +65,8 @@ struct BareChanges {
     values.append(contentsOf: parameters)
   }
 
-  /// Applies them in durable transactions of `batch` changes to the tables that `schema` has, in a new file.
+  /// Applies the changes to a new file with the tables of `schema`, in durable transactions of
+  /// `batch` changes.
   func apply(to path: String, tablesOf schema: String, batch: Int) throws -> Cost {
     let source = try BareSQLite(schema)
     let database = try BareSQLite(

@@ -8,7 +8,7 @@ enum BareFiles {
     [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
   }
 
-  /// The files of a folder whose names end so, by name.
+  /// The files of a folder with the given suffix, sorted by name.
   static func list(_ folder: String, suffix: String = "") throws -> [String] {
     try FileManager.default.contentsOfDirectory(atPath: folder).filter { $0.hasSuffix(suffix) }.sorted()
       .map { folder + "/" + $0 }
@@ -20,7 +20,7 @@ enum BareFiles {
     return size.intValue
   }
 
-  /// Copies a file in pieces of 1 MiB and syncs the copy.
+  /// Copies a file in chunks of 1 MiB and syncs the copy.
   static func copy(_ source: String, to target: String) throws {
     let input = open(source, O_RDONLY)
     let output = open(target, O_WRONLY | O_CREAT | O_TRUNC, 0o644)
@@ -40,16 +40,16 @@ enum BareFiles {
     guard fdatasync(output) == 0 else { throw BenchError("cannot sync \(target)") }
   }
 
-  /// How long `gzip -9` makes these bytes, with its header and trailer, but no name of a file.
+  /// The size of these bytes after `gzip -9`, with header and trailer but without a file name.
   static func gzipSize(_ bytes: [UInt8]) -> Int {
     var size = compressBound(UInt(bytes.count))
     var target = [UInt8](repeating: 0, count: Int(size))
     compress2(&target, &size, bytes, UInt(bytes.count), 9)
-    // Around the stream zlib puts 6 bytes, and gzip 18.
+    // zlib adds 6 bytes to the stream, gzip 18.
     return Int(size) + 12
   }
 
-  /// The lines of a file that gzip made, as one piece.
+  /// The inflated contents of a gzip file.
   static func gunzip(_ path: String) throws -> [UInt8] {
     let input = try contents(path)
     var output: [UInt8] = []

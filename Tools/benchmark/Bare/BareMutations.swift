@@ -2,10 +2,11 @@ import Foundation
 import Measuring
 
 extension BareChanges {
-  /// The lines of a file of mutations as statements. What depends on more than the line and the schema is refused
-  /// with the line's number: a key that a node would mint, a time that it would take from its clock.
+  /// Turns the lines of a mutation file into statements. A line that depends on more than its text
+  /// and the schema is refused with its number. Examples are a key that a node would mint and a
+  /// time from its clock.
   ///
-  /// `name`: the file's, for errors.
+  /// `name`: the name of the file, for errors.
   init(lines: [UInt8], name: String, _ schema: BareSchema) throws {
     self.init()
     triggers = schema.triggers
@@ -58,13 +59,13 @@ extension BareChanges {
     try set(columns, model, key, schema, isUpdate: isUpdate)
   }
 
-  /// Writes columns of a row; those of the key stay what they are.
+  /// Writes columns of a row. Key columns never change.
   private mutating func set(
     _ columns: [String: BareValue], _ model: BareModel, _ key: [BareValue], _ schema: BareSchema,
     isUpdate: Bool = true
   ) throws {
     for time in [isUpdate ? nil : model.createdAt, model.updatedAt].compactMap(\.self) {
-      // A null at the creation is as good as nothing.
+      // A null at the creation counts as absent.
       if case .text? = columns[time] { continue }
       throw BenchError(
         "`\(time)` of \(model.name) is not given, and the baseline cannot know what a node's clock says")
@@ -88,7 +89,7 @@ extension BareChanges {
 
   // MARK: Links
 
-  /// Sets columns or clears them. The row of a join model is made by its links, and goes with them.
+  /// Sets or clears columns. Links create the row of a join model, and unlinks delete it.
   private mutating func link(
     _ model: BareModel, _ key: [BareValue], _ fields: [(key: String, value: Any)], _ schema: BareSchema,
     isUnlink: Bool
@@ -122,7 +123,7 @@ extension BareChanges {
 
   // MARK: Values
 
-  /// The parts of a key, in its order. One of one part may stand by itself.
+  /// The parts of a key, in key order. A key of one part may be a bare value.
   private mutating func key(_ json: Any?, of model: BareModel, _ schema: BareSchema) throws -> [BareValue] {
     var members = json as? [String: Any] ?? [:]
     if let json, !(json is [String: Any]), model.key.count == 1 { members = [model.key[0]: json] }
@@ -149,7 +150,7 @@ extension BareChanges {
     }
   }
 
-  /// A value in the form in which it is stored.
+  /// A value in its stored form.
   private mutating func value(
     _ json: Any, _ field: BareModel.Field, of model: BareModel, _ schema: BareSchema, isKey: Bool = false
   ) throws -> BareValue {
@@ -158,7 +159,7 @@ extension BareChanges {
       BenchError("the baseline does not know how `\(field.name)` of \(model.name) is stored: \(json)")
     }
     if field.isList {
-      // Without escapes that JSON leaves to the writer.
+      // Removes optional JSON escapes.
       guard let elements = json as? [String],
         Self.textTypes.contains(field.type) || schema.enums.contains(field.type)
       else { throw refusal() }
@@ -176,10 +177,10 @@ extension BareChanges {
     case ("Boolean", let flag as Bool): return .int(flag ? 1 : 0)
     case ("ID", let number as NSNumber): return texts.text(number.stringValue)
     case ("ID", let text as String):
-      // A UUID stands in lower case.
+      // A UUID is stored in lower case.
       return texts.text(UUID(uuidString: text) == nil ? text : text.lowercased())
     case ("AWSDateTime", let text as String):
-      // In keys and in what refers to them a time stands in UTC.
+      // Keys and the reference fields to them store a time in UTC.
       let isPart = isKey || model.links.values.contains { $0.theirs.contains(field.name) }
       guard !isPart || text.wholeMatch(of: Self.utc) != nil else { throw refusal() }
       return texts.text(text)
@@ -193,6 +194,6 @@ extension BareChanges {
     "String", "AWSDate", "AWSTime", "AWSDateTime", "AWSEmail", "AWSPhone", "AWSURL", "AWSIPAddress",
   ]
 
-  /// As a key has it: without a fraction that is zero.
+  /// The form in keys: no fraction that is zero.
   nonisolated(unsafe) private static let utc = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d*[1-9])?Z/
 }

@@ -2,7 +2,7 @@ import Foundation
 import GRDBSQLite
 import Measuring
 
-/// All rows of a node's tables in memory, to be inserted again by bare SQLite in key order.
+/// All rows of a node's tables in memory, for a second insertion by bare SQLite in key order.
 struct BareRows {
   private struct Table {
     var layout: BareSQLite.Table
@@ -46,8 +46,9 @@ struct BareRows {
     }
   }
 
-  /// One transaction into a new file: the same tables, rows in key order, the indexes last; then a sync. Index rows are sorted in
-  /// pieces that fit into the processor's caches, on both of its threads, as a rebuild sorts them.
+  /// Inserts into a new file in one transaction, then syncs: the same tables, rows in key order,
+  /// indexes last. SQLite sorts index rows on two threads, in runs that fit into the processor's
+  /// caches, as a rebuild does.
   func insert(into path: String) throws {
     do {
       let database = try BareSQLite(

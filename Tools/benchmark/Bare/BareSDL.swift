@@ -3,12 +3,12 @@ import Measuring
 
 /// The types of a schema in GraphQL SDL, as far as the baseline needs them.
 ///
-/// A reader of its own: were the schema read by StemmaSchema, one mistake would be on both sides of what is compared.
-/// Whether the schema is right it leaves to whoever makes a node with it.
+/// An independent parser: sharing StemmaSchema would put one mistake on both sides of the
+/// comparison. It does not validate the schema; creating a node does.
 struct BareSDL {
   struct Directive {
     var name: String
-    /// All words and texts of an argument, in lists and objects too, in their order.
+    /// All words and strings of an argument in source order, also those in lists and objects.
     var arguments: [String: [String]] = [:]
   }
 
@@ -40,7 +40,7 @@ struct BareSDL {
   private var place = 0
   private let name: String
 
-  /// `name`: the schema's, for errors.
+  /// `name`: the name of the schema, for errors.
   init(_ text: String, name: String) throws {
     self.name = name
     try cut(Array(text.utf8))
@@ -86,7 +86,8 @@ struct BareSDL {
         index += 3
         while index < bytes.count, !bytes[index...].starts(with: Self.blockQuote) { index += 1 }
         index = min(index + 3, bytes.count)
-        // What it says is a description, or so long that it is no value of the data.
+        // A block string is a description, or too long to be a value in the data. Its text is not
+        // needed.
         tokens.append(Token(text: "", isString: true, line: line))
         line += bytes[start..<index].count { $0 == UInt8(ascii: "\n") }
       case UInt8(ascii: "\""):
@@ -103,7 +104,7 @@ struct BareSDL {
         tokens.append(Token(text: String(decoding: bytes[start..<index], as: UTF8.self), line: line))
       case let byte:
         index += 1
-        // White space, commas and a byte order mark mean nothing.
+        // White space, commas and a byte order mark have no meaning.
         if byte > 0x20, byte < 0x7F, byte != UInt8(ascii: ",") {
           tokens.append(Token(text: String(UnicodeScalar(byte)), line: line))
         }
@@ -136,7 +137,7 @@ struct BareSDL {
     guard take(sign) else { throw failure(line, "the baseline cannot read this: no `\(sign)`") }
   }
 
-  /// Goes behind the bracket that closes the one that is next, and gives the words and texts in between.
+  /// Skips the next bracketed group. Returns the words and strings inside it.
   @discardableResult
   private mutating func skipGroup() throws -> [String] {
     var depth = 0

@@ -1,22 +1,23 @@
 import Measuring
 
-/// Where the records of a model are written, and their links.
+/// The table, key, fields and links of a model.
 struct BareModel {
-  /// What a link from a record to another changes.
+  /// The change that a link from one record to another makes.
   struct Link {
     enum Place {
       /// The record's own row.
       case own(isRequired: Bool)
       /// The other record's row.
       case other
-      /// A row of the table of a model between them.
+      /// A row of the join table between them.
       case between(model: String)
     }
 
     var place: Place
     /// The other record's model.
     var target: String
-    /// The columns that hold the record's key (`other`, `between`), and those that hold the other one's (`own`, `between`).
+    /// The columns that hold the record's key (`other`, `between`) and the other record's key
+    /// (`own`, `between`).
     var mine: [String] = []
     var theirs: [String] = []
   }
@@ -35,7 +36,7 @@ struct BareModel {
   var fields: [Field] = []
   var key: [String] = []
   var links: [String: Link] = [:]
-  /// The fields that are set at the creation and at each change, if nothing else is written to them.
+  /// The fields that the clock sets at the creation and at each change, unless a value is written.
   var createdAt: String?
   var updatedAt: String?
 
@@ -43,19 +44,20 @@ struct BareModel {
 
   var sortedLinks: [Link] { links.sorted { $0.key < $1.key }.map(\.value) }
 
-  /// Of these columns those that are no parts of the key.
+  /// The given columns without those of the key.
   func free(_ columns: [String]) -> [String] { columns.filter { !key.contains($0) } }
 
-  /// Whether its links say which record it is: they make it, and without them it is not.
+  /// Whether the links determine the key: setting them creates the record, removing them deletes
+  /// it.
   var isJoin: Bool {
     let own = links.values.compactMap { if case .own = $0.place { $0.theirs } else { nil } }
     return own.count > 1 && Set(own.joined()).isSuperset(of: key)
   }
 }
 
-/// The models of a schema, by what docs and GraphQL say of tables, keys and reference fields.
+/// The models of a schema: tables, keys and reference fields as docs and GraphQL define them.
 ///
-/// Relationships have to name their reference fields, as they do in what `stemma schema show` prints.
+/// Relationships must name their reference fields, as in the output of `stemma schema show`.
 struct BareSchema {
   private(set) var models: [String: BareModel] = [:]
   private(set) var enums: Set<String> = []
@@ -101,7 +103,7 @@ struct BareSchema {
         model.fields.append(BareModel.Field(name: "id", type: "ID", isRequired: true))
       }
     }
-    // `{ createdAt: "createdOn", updatedAt: null }`, `null`, or nothing.
+    // `{ createdAt: "createdOn", updatedAt: null }`, `null`, or absent.
     let names = type.directives["model"]?.arguments["timestamps"] ?? []
     func time(_ name: String) -> String? {
       let given = names.firstIndex(of: name).map { names[$0 + 1] }
@@ -145,7 +147,8 @@ struct BareSchema {
       return BareModel.Link(
         place: .own(isRequired: field.isRequired), target: field.type, theirs: own)
     }
-    // Of a `hasMany`, `fields` are its own key: an index or the key of the others begins with theirs.
+    // The `fields` of a `hasMany` are its own key. An index or the key of the target begins with
+    // its reference fields.
     var theirs = references
     if theirs == nil, fields != nil || directive.arguments["indexName"] != nil,
       let key = models[type.name]?.key
@@ -175,7 +178,7 @@ struct BareSchema {
     return []
   }
 
-  /// The model between has the relation's name, and the keys of both sides as its own.
+  /// The join model has the name of the relation. Its key consists of the keys of both sides.
   private mutating func link(
     throughJoin field: BareSDL.Field, _ directive: BareSDL.Directive, of type: BareSDL.TypeDefinition,
     _ types: [BareSDL.TypeDefinition], _ sdl: BareSDL
@@ -218,13 +221,13 @@ struct BareSchema {
 
   // MARK: Deleting
 
-  /// Triggers that do to the children of a deleted record what a node does: those that need it are deleted, others
-  /// lose their reference.
+  /// Triggers that treat the children of a deleted record as a node does. Children with a required
+  /// reference are deleted, others lose the reference.
   var triggers: [String] {
     var triggers: [String] = []
     let sorted = models.values.sorted { $0.name < $1.name }
     for model in sorted {
-      // A reference that both sides name is one.
+      // Both sides may declare one reference.
       var seen: Set<[String]> = []
       for link in model.sortedLinks {
         guard case .own(let isRequired) = link.place else { continue }

@@ -1,6 +1,6 @@
 import GRDBSQLite
 
-/// A value as a C program would hold it; texts lie one behind the other in one buffer.
+/// A value as a C program would hold it. Texts are adjacent in one buffer.
 enum BareValue {
   case null
   case int(Int64)
@@ -9,7 +9,7 @@ enum BareValue {
   case blob(start: Int, count: Int)
 }
 
-/// A buffer of texts that stays at its address once it is filled.
+/// A text buffer whose address is fixed once it is filled.
 struct BareTexts {
   private(set) var bytes: [UInt8] = []
 
@@ -26,7 +26,7 @@ struct BareTexts {
   }
 }
 
-/// Binds a value in place: SQLite reads texts where they lie.
+/// Binds a value without a copy: SQLite reads texts from the buffer.
 @inline(__always)
 func bind(_ value: BareValue, _ statement: OpaquePointer, _ index: Int32, _ texts: UnsafePointer<UInt8>) {
   switch value {

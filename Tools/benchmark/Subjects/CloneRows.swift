@@ -2,7 +2,8 @@ import Foundation
 import Measuring
 import StemmaNode
 
-/// Cloning a node, against copying its log's files and inserting the rows of its tables by bare SQLite.
+/// Cloning a node, against copying its log files and inserting the rows of its tables by bare
+/// SQLite.
 func measureClone(_ bench: Bench) throws {
   let directory = try bench.node(bench.events)
   let rows = try BareRows(of: directory + "/tables.sqlite")

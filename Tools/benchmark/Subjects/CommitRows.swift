@@ -3,10 +3,9 @@ import GRDBSQLite
 import Measuring
 import StemmaEvents
 import StemmaNode
-import Synchronization
 
-/// Durable commits of one event each, against SQLite in WAL mode with synchronous=FULL, one row a transaction. Both ways:
-/// our parsing timed, and not; of commits by several writers only not.
+/// Durable commits of one event each, against SQLite in WAL mode with synchronous=FULL and one row
+/// per transaction. Measured with and without our parsing; for concurrent writers only without.
 func measureCommits(_ bench: Bench) throws {
   let count = min(2000, bench.events / 200)
   var workload = Workload(total: count)
@@ -58,9 +57,9 @@ func measureCommits(_ bench: Bench) throws {
   for name in ["empty", "single", "grouped", "bare.sqlite"] { _ = try bench.fresh(name) }
 }
 
-/// Threads that each wait for their commit before they ask for the next one, and one that makes the commits, as a
-/// library's does: what is asked for while the commits of a group are being made is of that group, and while it is being
-/// stored, of the next one.
+/// Writer threads that each wait for their commit before the next request, and one committing
+/// thread, as in the library. A request that arrives while a group is built joins that group. A
+/// request that arrives while the group is stored joins the next one.
 private final class ConcurrentWriters: Sendable {
   private final class Request: Sendable {
     let mutation: Mutation
@@ -75,10 +74,10 @@ private final class ConcurrentWriters: Sendable {
     var failure: (any Error)?
   }
 
-  /// By writer; all changes of a record are one writer's, in their order.
+  /// The mutations of each writer. One writer makes all changes of a record, in order.
   private let work: [[Mutation]]
   private let state: Mutex<State>
-  /// Signalled at each request, and when a writer ends.
+  /// Signaled at each request and when a writer ends.
   private let hasChanged = DispatchSemaphore(value: 0)
 
   init(_ mutations: [Mutation], count: Int) {
@@ -94,7 +93,7 @@ private final class ConcurrentWriters: Sendable {
     state = Mutex(State(running: count))
   }
 
-  /// Makes all commits on this thread. To be called once.
+  /// Makes all commits on this thread. Call it only once.
   func run(on node: Node) throws {
     for mutations in work {
       let thread = Thread { [self] in
@@ -115,7 +114,7 @@ private final class ConcurrentWriters: Sendable {
     if let failure = state.withLock({ $0.failure }) { throw failure }
   }
 
-  /// What waits, as soon as anything does; nil when all writers are done.
+  /// Waits for requests and returns all of them. Returns nil when all writers are done.
   private func nextGroup() -> [Request]? {
     while true {
       hasChanged.wait()

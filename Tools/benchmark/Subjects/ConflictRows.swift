@@ -4,9 +4,9 @@ import Measuring
 import StemmaEvents
 import StemmaNode
 
-/// Counting and listing value conflicts and dangling references from the command line, against fixed limits, and
-/// against bare SQLite that counts or reads the same rows and nothing else. The start of the tool (`--version`) is left
-/// out; times are the processor's.
+/// Counting and listing value conflicts and dangling references from the command line. Compared
+/// with fixed limits, and with bare SQLite that only counts or reads the same rows. The start of
+/// the tool (`--version`) is excluded; times are processor times.
 func measureConflicts(_ bench: Bench) throws {
   guard let tool = bench.tool else { return bench.say("no --tool: conflicts are left out") }
   let count = min(50_000, bench.events / 2)
@@ -27,7 +27,7 @@ func measureConflicts(_ bench: Bench) throws {
   }
 }
 
-/// A node with a number of things to decide, and how bare SQLite finds them in its tables.
+/// A node with a number of open conflicts, and the SQLite query that finds them in its tables.
 private struct Backlog {
   let name: String
   let node: String
@@ -35,7 +35,7 @@ private struct Backlog {
   let count: String
   let rows: String
 
-  /// Throws unless the node and the query of the baseline find that many.
+  /// Throws unless the node and the query of the baseline find this number.
   func check(_ expected: Int) throws {
     var found = 0
     try Node.open(at: node, .init(mode: .read)).openConflicts(ConflictFilter()) {
@@ -78,7 +78,7 @@ extension Bench {
     }
     """
 
-  /// Pets that two nodes named differently.
+  /// Pets whose name two nodes changed concurrently.
   fileprivate func conflicts(_ count: Int) throws -> Backlog {
     let node = try emptyNode("conflicts", schema: Self.petSchema)
     try add(count, to: node) {
@@ -99,7 +99,7 @@ extension Bench {
       count: "SELECT count(*) FROM _stemma_conflicts", rows: "SELECT * FROM pets")
   }
 
-  /// Pets whose owners are not there.
+  /// Pets whose owners do not exist.
   fileprivate func danglingReferences(_ count: Int) throws -> Backlog {
     let node = try emptyNode("dangling", schema: Self.petSchema)
     try add(count, to: node) {
@@ -111,7 +111,7 @@ extension Bench {
       count: "SELECT count(*) \(dangling)", rows: "SELECT * \(dangling)")
   }
 
-  /// Imports a line for each number.
+  /// Imports one line per number.
   private func add(_ count: Int, to node: Node, _ line: (Int) -> String) throws {
     let path = try fresh("pets.ndjson")
     let lines = (0..<count).map { line($0) + "\n" }.joined()

@@ -1,8 +1,8 @@
 import Foundation
 import Measuring
 
-/// libdeflate, which writes and reads the same streams as zlib, on the streams of a log: Stemma reads blocks with it,
-/// and does not write with it. Loaded if the machine has it (Debian: libdeflate0).
+/// libdeflate against zlib on the streams of a log. Stemma reads blocks with libdeflate but does
+/// not write with it. It is loaded if the machine has it (Debian: libdeflate0).
 func measureDeflate(_ bench: Bench) throws {
   guard let library = Deflate() else {
     return bench.say("libdeflate is not installed (Debian: libdeflate0): deflate is left out")
@@ -29,7 +29,7 @@ func measureDeflate(_ bench: Bench) throws {
   }
 }
 
-/// The few functions of libdeflate that are measured, by dlopen(3).
+/// The measured functions of libdeflate, by dlopen(3).
 private final class Deflate {
   private typealias Allocate = @convention(c) (Int32) -> OpaquePointer?
   private typealias AllocateInflater = @convention(c) () -> OpaquePointer?
@@ -64,7 +64,7 @@ private final class Deflate {
     self.decompress = unsafeBitCast(decompress, to: Decompress.self)
   }
 
-  /// The bytes that come out.
+  /// The size of the output.
   func deflate(_ streams: [[UInt8]]) throws -> Int {
     var sum = 0
     for stream in streams {

@@ -3,8 +3,8 @@ import Measuring
 import StemmaEvents
 import StemmaNode
 
-/// Reading a large log from the command line: how long one waits for an answer, and how fast all of it comes. What
-/// every start of the tool takes (`--version`) is left out; times are the processor's.
+/// Reading a large log from the command line: the latency of the first answer and the throughput of
+/// the whole output. The start of the tool (`--version`) is excluded; times are processor times.
 func measureInspection(_ bench: Bench) throws {
   guard let tool = bench.tool else { return bench.say("no --tool: inspection is left out") }
   let directory = try bench.nodeWithJournal()
@@ -18,7 +18,7 @@ func measureInspection(_ bench: Bench) throws {
       "\(name); \(Int(milliseconds)) ms, CPU", ours: cost * 1000, baseline: milliseconds, "ms", .atMost(1))
   }
   try add("log -n 20", ["log", "-n", "20"], atMost: 50)
-  // Both nodes went on writing to the hottest record at once, and it is among the newest.
+  // Both nodes wrote to the hottest record concurrently to the end, so it is among the newest.
   try add("log -p -n 20", ["log", "-p", "-n", "20"], atMost: 100)
   try add("history of a record", ["history"] + record.words, atMost: 20)
   if let hottest = try node.statistics(top: 1).hottest.first {
@@ -41,7 +41,7 @@ private struct Record {
   var words: [String] = []
   var position = ""
   var time = ""
-  /// Of the whole log.
+  /// The number of events in the whole log.
   var events = 0
 
   init(inTheMiddleOf node: Node) throws {
@@ -59,7 +59,7 @@ private struct Record {
 }
 
 extension Bench {
-  /// The shared node, with a journal behind its segments that was not sealed yet.
+  /// The shared node with a journal that is not sealed.
   fileprivate func nodeWithJournal() throws -> String {
     let directory = try node(events)
     return try shared("node-with-journal") {

@@ -1,7 +1,7 @@
 import Measuring
 import StemmaNode
 
-/// Opening a large node, against one with a hundredth of the events.
+/// Opening a large node, against a node with a hundredth of the events.
 func measureOpening(_ bench: Bench) throws {
   let large = try bench.node(bench.events)
   let small = try bench.node(bench.events / 100)

@@ -2,8 +2,8 @@ import Foundation
 import Measuring
 import StemmaEvents
 
-/// Reading the lines of an import as JSON: with our reader, with Foundation's, and with a C library that makes
-/// trees. Theirs end in their own trees, of which nothing is taken out.
+/// Parsing the lines of an import as JSON with our reader, with Foundation, and with a C library
+/// that builds trees. The other two stop at their own trees.
 func measureParsing(_ bench: Bench) throws {
   var text = try BareFiles.contents(try bench.lines(bench.events))
   try measureParsing(bench, "generated", text)
@@ -40,7 +40,7 @@ private func measureParsing(_ bench: Bench, _ name: String, _ text: [UInt8]) thr
   bench.add("lines \(name) read, against jansson", second, count: lines.count, "lines", .none)
 }
 
-/// The C library of that name, if this machine has it: nobody should have to install it to build the benchmarks.
+/// The C library jansson, if this machine has it. It is not a build dependency of the benchmarks.
 private struct Jansson {
   private typealias Load =
     @convention(c) (UnsafeRawPointer?, Int, Int, UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer?
@@ -57,7 +57,7 @@ private struct Jansson {
     self.free = unsafeBitCast(free, to: Free.self)
   }
 
-  /// Makes a tree and frees it: a new tree has one owner, whose release deletes it.
+  /// Builds a tree and frees it: a new tree has one owner, whose release deletes it.
   func read(_ line: UnsafeRawBufferPointer) throws {
     // 0x4: any value may be the outermost one.
     guard let tree = load(line.baseAddress, line.count, 0x4, nil) else {

@@ -2,8 +2,8 @@ import Measuring
 import StemmaNode
 import StemmaReplication
 
-/// Pulling one partition, which has about 1 % of the events, into a node without events, against pulling everything. And making
-/// the node, too, as a clone of that partition does.
+/// Pulling one partition with about 1 % of the events into an empty node, against pulling
+/// everything. Also measured with the creation of the node, as in a clone of that partition.
 func measurePulls(_ bench: Bench) throws {
   let source = RemotePeer(name: "source", address: try bench.node(bench.events))
   let partition = ["tenant=tenant-142"]

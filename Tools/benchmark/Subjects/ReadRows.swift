@@ -2,7 +2,7 @@ import Measuring
 import StemmaLog
 import StemmaNode
 
-/// Reading the whole log in arrival order, against inflating its blocks and nothing else.
+/// Reading the whole log in arrival order, against only inflating its blocks.
 func measureReading(_ bench: Bench) throws {
   let directory = try bench.node(bench.events)
   let held = try Node.open(at: directory, .init(mode: .read)).status().events

@@ -2,8 +2,8 @@ import Foundation
 import Measuring
 import StemmaNode
 
-/// Rebuilding the tables from the log, against bare inserts of the rows that result, in key order, into the same
-/// tables, in one transaction, the indexes last.
+/// Rebuilding the tables from the log, against bare inserts of the resulting rows into the same
+/// tables, in key order, in one transaction, indexes last.
 func measureRebuild(_ bench: Bench) throws {
   let directory = try bench.node(bench.events)
   let node = try Node.open(at: directory, .init(mode: .read))

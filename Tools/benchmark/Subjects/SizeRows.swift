@@ -2,8 +2,8 @@ import Foundation
 import Measuring
 import StemmaNode
 
-/// The size of a log with everything that merging needs, sealed and as an import leaves it, against `gzip -9` of the imported
-/// lines, which have none of it.
+/// The size of a log with all merge data, sealed and as an import leaves it. Compared with `gzip
+/// -9` of the imported lines, which lack that data.
 func measureSizes(_ bench: Bench) throws {
   guard let data = bench.data else { return bench.say("STEMMA_DATA is not set: size is left out") }
   for (name, limit) in [("chinook", 0.55), ("git-grdb", 1.0)] {
