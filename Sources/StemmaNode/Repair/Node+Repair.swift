@@ -120,7 +120,7 @@ extension Node {
     report.isWhole = true
     if isDryRun { return report }
     try Self.wrapping {
-      var parts = copy?.parts()
+      let parts = copy?.parts()
       try log.mend(damaged, removing: { copy?.partitions.contains($0) == true }) {
         $0.position >= losses.start
       } appending: { () throws(LogError) in

@@ -76,7 +76,7 @@ final class PartitionCopy {
     }
     var reader = node.log.events(
       from: losses.start, partitions: PartitionFilter(named: partitions), around: Omissions())
-    _ = try copy.take { () throws(LogError) in
+    _ = try copy.take { [self] () throws(LogError) in
       while let event = try reader.next()?.event {
         let hash = digester.digest(of: event).hash
         let head = held[event.partition, event.dot.origin]
@@ -150,23 +150,28 @@ final class PartitionCopy {
 
   /// The events that repair appends to the log, in parts of the size of a segment.
   func parts() -> EventParts {
-    EventParts(copy.log.events(from: start), size: node.log.segmentSize)
+    var reader = copy.log.events(from: start)
+    return EventParts(size: node.log.segmentSize) { () throws(LogError) in
+      try reader.next().map { ($0.event, reader.note) }
+    }
   }
 }
 
-/// Groups the events of a reader into parts of at least `size` bytes, except the last.
+/// Groups events into parts of at least `size` bytes, except the last.
 struct EventParts {
-  private var reader: EventReader
-  private let size: Int
+  typealias Source = () throws(LogError) -> (Event, CommitNote?)?
 
-  init(_ reader: EventReader, size: Int) { (self.reader, self.size) = (reader, size) }
+  let size: Int
+  private let source: Source
 
-  mutating func next() throws(LogError) -> AdoptedEvents? {
+  init(size: Int, _ source: @escaping Source) { (self.size, self.source) = (size, source) }
+
+  func next() throws(LogError) -> AdoptedEvents? {
     var part = AdoptedEvents([])
     var raw = 0
-    while raw < size, let event = try reader.next()?.event {
+    while raw < size, let (event, note) = try source() {
       part.events.append(event)
-      if let note = reader.note { part.notes[event.commit] = note }
+      if let note { part.notes[event.commit] = note }
       raw += [event].rawSize
     }
     return part.events.isEmpty ? nil : part
@@ -175,23 +180,10 @@ struct EventParts {
 
 extension Node {
   /// Stores events in the given order and refreshes the tables. Returns the end of the log.
-  fileprivate func take(
-    _ next: () throws(LogError) -> (Event, CommitNote?)?
-  ) throws(NodeError) -> Position {
-    try locked { () throws(NodeError) in
-      try Self.wrapping {
-        var part = AdoptedEvents([])
-        var raw = 0
-        while let (event, note) = try next() {
-          part.events.append(event)
-          if let note { part.notes[event.commit] = note }
-          raw += [event].rawSize
-          guard raw >= log.segmentSize else { continue }
-          _ = try log.adopt(part)
-          (part, raw) = (AdoptedEvents([]), 0)
-        }
-        if !part.events.isEmpty { _ = try log.adopt(part) }
-      }
+  fileprivate func take(_ source: @escaping EventParts.Source) throws(NodeError) -> Position {
+    let parts = EventParts(size: log.segmentSize, source)
+    return try locked { () throws(NodeError) in
+      try Self.wrapping { while let part = try parts.next() { _ = try log.adopt(part) } }
       try catchUp()
       return log.end
     }
