@@ -13,6 +13,16 @@ import Testing
     #expect(throws: NodeError.self) { try node.event(named: text) }
   }
 
+  /// `undo 5718` took an event whose digest begins so, where position 5718 was meant.
+  @Test(arguments: ["2024", "5718", "1234567"]) func fewDigitsAreNoDigest(text: String) throws {
+    let node = try Bench().node("a", "type Team @model { id: ID! }")
+    #expect {
+      try node.event(named: text)
+    } throws: { error in
+      if case NodeError.inspection(.notAnEvent) = error { true } else { false }
+    }
+  }
+
   private func count(_ node: Node, _ filter: LogFilter, newestFirst: Bool) throws -> Int {
     var count = 0
     try node.forEachEvent(filter, newestFirst: newestFirst) { _, _ in
