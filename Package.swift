@@ -159,3 +159,9 @@ if let tests = Context.environment["STEMMA_TESTS"] {
     return !(names.contains(target.name) || names.contains(isOfMacros ? "macros" : "others"))
   }
 }
+
+/// Adds `swift package generate-documentation` if `STEMMA_DOCUMENTATION` is set. The plugin is a
+/// dependency of this package that its users do not need.
+if Context.environment["STEMMA_DOCUMENTATION"] != nil {
+  package.dependencies.append(.package(url: "https://github.com/swiftlang/swift-docc-plugin", from: "1.4.0"))
+}
