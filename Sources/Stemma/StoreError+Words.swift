@@ -24,11 +24,11 @@ extension StoreError {
       "\(reason); this store can only be read here: open it with the option `isReadOnly`"
     case .tables(.busy(let path)):
       "\(path) is kept busy by another process; try again, or wait longer with the option `wait`"
-    case .tables(.needsRebuild(let path, .damaged(let what))):
-      "\(path) cannot be used (\(what)); the next write that meets it makes it again from the log, or remove it and open "
-        + "the store anew"
+    case .tables(.needsRebuild(let path, .corrupt(let what))):
+      "\(path) cannot be used (\(what)); the next write that meets it rebuilds it from the log, or remove it and open "
+        + "the store again"
     case .tables(.needsRebuild(let path, let reason)):
-      "\(path) cannot be used (\(Explanations.text(of: reason))); open the store anew, which makes it again from the log"
+      "\(path) cannot be used (\(Explanations.text(of: reason))); open the store again, which rebuilds it from the log"
     case .replication(.sameLog):
       "both directories hold the same log: one is a copy of the other; open a store in a new directory instead, which "
         + "gets everything by a sync"

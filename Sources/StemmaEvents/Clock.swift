@@ -72,7 +72,7 @@ package struct HybridClock: Sendable {
   package mutating func now(wall: UInt64, above floor: Timestamp = .zero) -> Timestamp {
     let ceiling = Timestamp(milliseconds: Self.limit(wall))
     var next = max(Timestamp(milliseconds: wall), min(highest.tick, ceiling))
-    // At the ceiling, timestamps of one moment must differ.
+    // At the ceiling, timestamps of one point in time must differ.
     if next <= last, last.milliseconds <= ceiling.milliseconds { next = last.tick }
     last = next
     highest = max(highest, next)

@@ -4,9 +4,9 @@
 package struct Context: Hashable, Sendable {
   package struct Entry: Hashable, Sendable {
     package let origin: Origin
-    package var sequence: Sequence
+    package var sequence: SequenceNumber
 
-    package init(origin: Origin, sequence: Sequence) {
+    package init(origin: Origin, sequence: SequenceNumber) {
       self.origin = origin
       self.sequence = sequence
     }
@@ -31,32 +31,32 @@ package struct Context: Hashable, Sendable {
   /// Accepts entries that were verified when they were read.
   package init(trusted entries: [Entry]) { self.entries = entries }
 
-  package init(_ dots: EventID...) {
+  package init(_ ids: EventID...) {
     self.init()
-    for dot in dots { insert(dot) }
+    for id in ids { insert(id) }
   }
 
   package var isEmpty: Bool { entries.isEmpty }
 
-  package subscript(origin: Origin) -> Sequence {
+  package subscript(origin: Origin) -> SequenceNumber {
     for entry in entries where entry.origin == origin { return entry.sequence }
     return .zero
   }
 
-  package func covers(_ dot: EventID) -> Bool { self[dot.origin] >= dot.sequence }
+  package func covers(_ id: EventID) -> Bool { self[id.origin] >= id.sequence }
 
   package func covers(_ other: Context) -> Bool {
     other.entries.allSatisfy { self[$0.origin] >= $0.sequence }
   }
 
   /// Raises the entry of the event id's origin to its sequence, if it is lower.
-  package mutating func insert(_ dot: EventID) {
+  package mutating func insert(_ id: EventID) {
     var index = 0
-    while index < entries.count, entries[index].origin < dot.origin { index += 1 }
-    if index < entries.count, entries[index].origin == dot.origin {
-      if entries[index].sequence < dot.sequence { entries[index].sequence = dot.sequence }
+    while index < entries.count, entries[index].origin < id.origin { index += 1 }
+    if index < entries.count, entries[index].origin == id.origin {
+      if entries[index].sequence < id.sequence { entries[index].sequence = id.sequence }
     } else {
-      entries.insert(Entry(origin: dot.origin, sequence: dot.sequence), at: index)
+      entries.insert(Entry(origin: id.origin, sequence: id.sequence), at: index)
     }
   }
 

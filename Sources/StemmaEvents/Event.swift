@@ -31,13 +31,13 @@ package struct Event: Hashable, Sendable {
   /// The changed fields only, each once, sorted by the bytes of their names. To decide about
   /// existence, a `resolve` assigns true to `Event.existenceField`, and a `delete` assigns false.
   package var assignments: [Assignment]
-  package var dot: EventID
+  package var id: EventID
   package var context: Context
   package var version: Version
   package var timestamp: Timestamp
   package var commit: CommitID
   /// The event that caused this one, such as a delete that cascaded: its partition and id.
-  package var cause: EventName?
+  package var cause: QualifiedEventID?
 
   /// The pseudo field by which an event decides whether the record exists. No schema can declare
   /// it, because schemas reject names that begin with `_`.
@@ -53,8 +53,8 @@ package struct Event: Hashable, Sendable {
 
   package init(
     partition: Partition, model: String, key: Key, operation: Operation, relationship: String? = nil,
-    assignments: [Assignment] = [], dot: EventID, context: Context = .empty, version: Version,
-    timestamp: Timestamp, commit: CommitID, cause: EventName? = nil
+    assignments: [Assignment] = [], id: EventID, context: Context = .empty, version: Version,
+    timestamp: Timestamp, commit: CommitID, cause: QualifiedEventID? = nil
   ) {
     self.partition = partition
     self.model = model
@@ -62,7 +62,7 @@ package struct Event: Hashable, Sendable {
     self.operation = operation
     self.relationship = relationship
     self.assignments = assignments
-    self.dot = dot
+    self.id = id
     self.context = context
     self.version = version
     self.timestamp = timestamp
@@ -70,23 +70,23 @@ package struct Event: Hashable, Sendable {
     self.cause = cause
   }
 
-  package var name: EventName { EventName(partition: partition, dot: dot) }
+  package var name: QualifiedEventID { QualifiedEventID(partition: partition, id: id) }
 
   /// Hashes only the name: different events hardly ever share one, and values may be long.
   package func hash(into hasher: inout Hasher) { hasher.combine(name) }
 }
 
 /// The global name of an event: its partition, and its id in that partition.
-package struct EventName: Hashable, Sendable {
+package struct QualifiedEventID: Hashable, Sendable {
   package var partition: Partition
-  package var dot: EventID
+  package var id: EventID
 
-  package init(partition: Partition, dot: EventID) {
+  package init(partition: Partition, id: EventID) {
     self.partition = partition
-    self.dot = dot
+    self.id = id
   }
 
-  package init(_ event: Event) { self.init(partition: event.partition, dot: event.dot) }
+  package init(_ event: Event) { self.init(partition: event.partition, id: event.id) }
 }
 
 /// An event and its log position in this node.

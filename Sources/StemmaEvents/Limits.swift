@@ -12,7 +12,7 @@ package enum Limits {
   /// Longest text or JSON value.
   package static let value = 16 << 20
   /// Longest `by`, `note` and `source` of a commit.
-  package static let note = 4096
+  package static let message = 4096
   /// Entries in one context.
   package static let contextEntries = 1 << 16
   /// Raw bytes of one block's stream (keys, metadata or values), before compression.

@@ -17,17 +17,17 @@ package struct Origin: Hashable, Comparable, Sendable, CustomStringConvertible {
 }
 
 /// The number of an event in its stream: 1, 2, 3 … without a gap. 0 means none yet.
-package struct Sequence: Hashable, Comparable, Sendable, CustomStringConvertible {
+package struct SequenceNumber: Hashable, Comparable, Sendable, CustomStringConvertible {
   package let rawValue: UInt64
 
   package init(_ rawValue: UInt64) { self.rawValue = rawValue }
 
-  package static let zero = Sequence(0)
-  package static func < (a: Sequence, b: Sequence) -> Bool { a.rawValue < b.rawValue }
+  package static let zero = SequenceNumber(0)
+  package static func < (a: SequenceNumber, b: SequenceNumber) -> Bool { a.rawValue < b.rawValue }
   package var description: String { String(rawValue) }
 
   /// The next number. Traps at 2^64. Decoders limit numbers to `Limits.highestNumber`.
-  package var next: Sequence { Sequence(rawValue + 1) }
+  package var next: SequenceNumber { SequenceNumber(rawValue + 1) }
 }
 
 /// Causal depth of an event in its record's history: 1 + the highest version in its context.
@@ -45,9 +45,9 @@ package struct Version: Hashable, Comparable, Sendable, CustomStringConvertible 
 /// The id of an event in its partition: its origin, and its sequence.
 package struct EventID: Hashable, Comparable, Sendable, CustomStringConvertible {
   package let origin: Origin
-  package let sequence: Sequence
+  package let sequence: SequenceNumber
 
-  package init(_ origin: Origin, _ sequence: Sequence) {
+  package init(_ origin: Origin, _ sequence: SequenceNumber) {
     self.origin = origin
     self.sequence = sequence
   }
@@ -58,7 +58,7 @@ package struct EventID: Hashable, Comparable, Sendable, CustomStringConvertible 
   package var description: String { "\(origin):\(sequence)" }
 }
 
-/// A log position: one number for each event, from 1, in the order of arrival in this node.
+/// A log position: one number for each event, from 1, in the order of position in this node.
 /// Positions can have gaps, and are never reused. Later events have higher positions.
 package struct Position: Hashable, Comparable, Sendable, CustomStringConvertible {
   package let rawValue: UInt64
@@ -102,17 +102,17 @@ package struct CommitID: Hashable, Comparable, Sendable, CustomStringConvertible
 }
 
 /// Author, message and source of a commit.
-package struct CommitNote: Hashable, Sendable {
-  package var by: String?
-  package var note: String?
+package struct CommitMessage: Hashable, Sendable {
+  package var author: String?
+  package var text: String?
   /// `file:line` of an import.
   package var source: String?
 
-  package init(by: String? = nil, note: String? = nil, source: String? = nil) {
-    self.by = by
-    self.note = note
+  package init(author: String? = nil, text: String? = nil, source: String? = nil) {
+    self.author = author
+    self.text = text
     self.source = source
   }
 
-  package var isEmpty: Bool { by == nil && note == nil && source == nil }
+  package var isEmpty: Bool { author == nil && text == nil && source == nil }
 }

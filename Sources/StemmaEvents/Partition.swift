@@ -69,7 +69,7 @@ package struct Partition: Hashable, Comparable, Sendable, CustomStringConvertibl
     }
   }
 
-  static func escape(_ text: some Swift.Sequence<UInt8>, into bytes: inout [UInt8]) {
+  static func escape(_ text: some Sequence<UInt8>, into bytes: inout [UInt8]) {
     for byte in text {
       if isSpecial(byte) {
         let digits = Array("0123456789ABCDEF".utf8)

@@ -8,9 +8,9 @@ package struct StreamID: Hashable, Comparable, Sendable {
     self.origin = origin
   }
 
-  package init(_ event: Event) { self.init(partition: event.partition, origin: event.dot.origin) }
+  package init(_ event: Event) { self.init(partition: event.partition, origin: event.id.origin) }
 
-  package init(_ name: EventName) { self.init(partition: name.partition, origin: name.dot.origin) }
+  package init(_ name: QualifiedEventID) { self.init(partition: name.partition, origin: name.id.origin) }
 
   package static func < (a: StreamID, b: StreamID) -> Bool {
     a.partition == b.partition ? a.origin < b.origin : a.partition < b.partition

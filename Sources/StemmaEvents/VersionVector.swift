@@ -31,13 +31,13 @@ package struct StreamHash: Hashable, Sendable, CustomStringConvertible {
 
 /// How far a node has a stream without a gap.
 package struct StreamHead: Hashable, Sendable {
-  package var sequence: Sequence
+  package var sequence: SequenceNumber
   /// Hash of the events 1 … `sequence`.
   package var hash: StreamHash
 
   package static let none = StreamHead(sequence: .zero, hash: .zero)
 
-  package init(sequence: Sequence, hash: StreamHash) {
+  package init(sequence: SequenceNumber, hash: StreamHash) {
     self.sequence = sequence
     self.hash = hash
   }

@@ -1,5 +1,5 @@
 /// The first 16 bytes of every log file. All format versions share this layout, so a reader can
-/// distinguish a newer file from a damaged one:
+/// distinguish a newer file from a corrupt one:
 ///
 ///     0   8  magic: what kind of file this is
 ///     8   1  format version
@@ -23,7 +23,7 @@ enum FilePreamble {
     bytes.appendFixed(bytes.crc32c(start..<start + 12))
   }
 
-  /// Throws `.damaged` at offset 0 of `path`, or `.newerFormat`.
+  /// Throws `.corrupt` at offset 0 of `path`, or `.newerFormat`.
   static func check(_ bytes: [UInt8], _ magic: [UInt8], path: String, at offset: UInt64 = 0) throws(LogError)
   {
     do throws(Flaw) {
@@ -34,7 +34,7 @@ enum FilePreamble {
       try bytes.checkCRC(at: 12)
       guard bytes[8] >= version else { throw .malformed("version") }
     } catch {
-      throw .damaged(path: path, offset: offset, error)
+      throw .corrupt(path: path, offset: offset, error)
     }
     if bytes[8] > Self.version {
       throw .newerFormat(path: path, found: bytes[8], supported: Self.version)

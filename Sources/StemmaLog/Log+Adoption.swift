@@ -4,38 +4,39 @@ import StemmaEvents
 package struct AdoptedEvents: Sendable {
   package var events: [Event]
   /// Author and message of each commit.
-  package var notes: [CommitID: CommitNote]
+  package var messages: [CommitID: CommitMessage]
 
-  package init(_ events: [Event], notes: [CommitID: CommitNote] = [:]) {
+  package init(_ events: [Event], messages: [CommitID: CommitMessage] = [:]) {
     self.events = events
-    self.notes = notes
+    self.messages = messages
   }
 }
 
 extension AdoptedEvents {
   private var numbered: [BlockEvent] {
-    events.enumerated().map { BlockEvent(arrival: UInt64($0.offset), event: $0.element) }
+    events.enumerated().map { BlockEvent(relativePosition: UInt64($0.offset), event: $0.element) }
   }
 
   fileprivate func write(
     _ header: SegmentHeader, level: Int32, to file: any File
   ) throws(LogError) -> SegmentTrailer {
     try SegmentWriter.write(
-      NumberedEvents(events: numbered, notes: notes), header: header, end: UInt64(events.count), chain: nil,
+      NumberedEvents(events: numbered, messages: messages), header: header, end: UInt64(events.count),
+      chain: nil,
       level: level, to: file)
   }
 
-  /// Throws `.hole` unless the sequences of each stream rise by one.
+  /// Throws `.gap` unless the sequences of each stream rise by one.
   fileprivate func checkRuns() throws(LogError) {
-    var last: [EventName: Sequence] = [:]
+    var last: [QualifiedEventID: SequenceNumber] = [:]
     for event in events {
-      let stream = EventName(partition: event.partition, dot: EventID(event.dot.origin, .zero))
-      if let before = last[stream], before.next != event.dot.sequence {
-        throw .hole(
-          partition: event.partition, origin: event.dot.origin, expected: before.next,
-          found: event.dot.sequence)
+      let stream = QualifiedEventID(partition: event.partition, id: EventID(event.id.origin, .zero))
+      if let before = last[stream], before.next != event.id.sequence {
+        throw .gap(
+          partition: event.partition, origin: event.id.origin, expected: before.next,
+          found: event.id.sequence)
       }
-      last[stream] = event.dot.sequence
+      last[stream] = event.id.sequence
     }
   }
 }
@@ -46,16 +47,16 @@ extension Log {
   ///
   /// The journal is sealed before a segment is added, so positions rise in the order in which
   /// events became visible. The caller has compared the events with the log, under the lock. Throws
-  /// `.hole` with nothing written, or the errors of `append`, `sync` and `seal`.
+  /// `.gap` with nothing written, or the errors of `append`, `sync` and `seal`.
   package func adopt(_ adopted: AdoptedEvents) throws(LogError) -> Position {
     try checkWritable()
     try adopted.checkRuns()
     let raw = adopted.events.rawSize
     if adoptsAsSegment(rawBytes: UInt64(raw)) { return try adoptAsSegment(adopted) }
     let commits = Set(adopted.events.map(\.commit))
-    let notes = adopted.notes.filter { commits.contains($0.key) }.sorted { $0.key < $1.key }
+    let messages = adopted.messages.filter { commits.contains($0.key) }.sorted { $0.key < $1.key }
     let first = end
-    try append([(adopted.events, notes.map { ($0.key, $0.value) })])
+    try append([(adopted.events, messages.map { ($0.key, $0.value) })])
     try sync()
     return first
   }
@@ -67,9 +68,9 @@ extension Log {
   }
 
   /// Whether contents of this size are adopted as a segment: from an eighth of a segment on, if the
-  /// log is not damaged. Smaller segments would each cost a footer at every pull.
+  /// log is not corrupt. Smaller segments would each cost a footer at every pull.
   package func adoptsAsSegment(rawBytes: UInt64) -> Bool {
-    rawBytes >= UInt64(options.segmentSize / 8) && recovery.damage.isEmpty
+    rawBytes >= UInt64(options.segmentSize / 8) && recovery.corruption.isEmpty
   }
 
   /// Stores another log's sealed contents unchanged, durable on return. Returns their base.

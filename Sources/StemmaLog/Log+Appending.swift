@@ -3,13 +3,13 @@ import StemmaEvents
 /// Events that are appended together, with their author and message.
 package struct Commit: Sendable {
   package var events: [Event]
-  package var note: CommitNote
+  package var message: CommitMessage
   /// The digest of each event, if the caller has computed them; otherwise empty.
   package var digests: [StreamHash]
 
-  package init(_ events: [Event], note: CommitNote = CommitNote(), digests: [StreamHash] = []) {
+  package init(_ events: [Event], message: CommitMessage = CommitMessage(), digests: [StreamHash] = []) {
     self.events = events
-    self.note = note
+    self.message = message
     self.digests = digests
   }
 }
@@ -23,7 +23,8 @@ struct AppendedEvents: Sendable {
   /// Traps unless they are the first events of a journal.
   func checkInvariants() {
     contents.checkInvariants()
-    precondition(contents.events.last.map { $0.arrival + 1 == UInt64(contents.events.count) } ?? true)
+    precondition(
+      contents.events.last.map { $0.relativePosition + 1 == UInt64(contents.events.count) } ?? true)
   }
 }
 
@@ -34,8 +35,8 @@ extension Log {
   /// - Parameter sharingFrames: consecutive small commits share a frame. A block of sixteen events
   ///   costs a fraction of sixteen blocks, in time and in bytes.
   ///
-  /// Throws `.overLimit` or `.hole` with nothing written, `.readOnly`, `.poisoned` or `.system`.
-  /// After `.system`, the log has no event of this call, or is poisoned. `.hole`: an event does not
+  /// Throws `.overLimit` or `.gap` with nothing written, `.readOnly`, `.poisoned` or `.system`.
+  /// After `.system`, the log has no event of this call, or is poisoned. `.gap`: an event does not
   /// follow the last one of its stream. The caller checks new streams.
   @discardableResult
   package func append(_ commits: [Commit], sharingFrames: Bool = false) throws(LogError) -> [Position] {
@@ -43,19 +44,19 @@ extension Log {
     var count: UInt64 = 0
     var shared = 0
     var positions: [Position] = []
-    var frames: [(events: [Event], notes: [(CommitID, CommitNote)])] = []
+    var frames: [(events: [Event], messages: [(CommitID, CommitMessage)])] = []
     for commit in commits {
-      let notes =
-        commit.note.isEmpty ? [] : Set(commit.events.map(\.commit)).sorted().map { ($0, commit.note) }
+      let messages =
+        commit.message.isEmpty ? [] : Set(commit.events.map(\.commit)).sorted().map { ($0, commit.message) }
       positions.append(first.advanced(by: count))
       count += UInt64(commit.events.count)
       let raw = commit.events.rawSize
       shared += raw
       if sharingFrames, !frames.isEmpty, shared <= LogLimits.sharedFrame {
         frames[frames.count - 1].events += commit.events
-        frames[frames.count - 1].notes += notes
+        frames[frames.count - 1].messages += messages
       } else {
-        frames.append((commit.events, notes))
+        frames.append((commit.events, messages))
         shared = raw
       }
     }
@@ -67,26 +68,27 @@ extension Log {
   /// Keeps the appended events if all earlier ones of the journal are kept.
   private func keep(_ commits: [Commit], from first: Position) {
     guard let journal = journals.last else { return }
-    var arrival = first.rawValue - journal.base.rawValue
+    var relativePosition = first.rawValue - journal.base.rawValue
     if kept?.journal != journal.number {
-      kept = arrival == 0 ? AppendedEvents(journal: journal.number) : nil
+      kept = relativePosition == 0 ? AppendedEvents(journal: journal.number) : nil
     }
-    guard kept?.contents.events.count == Int(arrival) else { return kept = nil }
+    guard kept?.contents.events.count == Int(relativePosition) else { return kept = nil }
     for commit in commits {
       guard commit.digests.count == commit.events.count else { return kept = nil }
       for index in commit.events.indices {
-        kept?.contents.events.append(BlockEvent(arrival: arrival, event: commit.events[index]))
-        arrival += 1
+        kept?.contents.events.append(
+          BlockEvent(relativePosition: relativePosition, event: commit.events[index]))
+        relativePosition += 1
       }
       kept?.contents.digests += commit.digests
-      if !commit.note.isEmpty {
-        for id in Set(commit.events.map(\.commit)) { kept?.contents.notes[id] = commit.note }
+      if !commit.message.isEmpty {
+        for id in Set(commit.events.map(\.commit)) { kept?.contents.messages[id] = commit.message }
       }
     }
   }
 
   /// Appends frames.
-  func append(_ groups: [(events: [Event], notes: [(CommitID, CommitNote)])]) throws(LogError) {
+  func append(_ groups: [(events: [Event], messages: [(CommitID, CommitMessage)])]) throws(LogError) {
     try checkWritable()
     guard !journals.isEmpty else { throw .noLog(path: directory) }
     let moved = try heads(behind: groups)
@@ -97,11 +99,11 @@ extension Log {
     let (number, size, durable) = (journals[last].number, journals[last].size, journals[last].durable)
     var chain = journals[last].chain
     var end = journals[last].end
-    for (events, notes) in groups where !events.isEmpty {
+    for (events, messages) in groups where !events.isEmpty {
       let raw = events.rawSize
       let before = bytes.count
       chain = try JournalFrame.encode(
-        payload: try encoded(events, notes, from: end), events: events.count, raw: raw,
+        payload: try encoded(events, messages, from: end), events: events.count, raw: raw,
         synced: durable, previous: chain, log: id, number: number, offset: size + UInt64(before), into: &bytes
       )
       frames.append((events.count, raw, bytes.count - before, chain))
@@ -116,21 +118,21 @@ extension Log {
     for stream in moved { appended[stream.name] = stream.last }
   }
 
-  /// The last sequence of each stream after these events. Throws `.hole` if a stream has a gap.
+  /// The last sequence of each stream after these events. Throws `.gap` if a stream has a gap.
   private func heads(
-    behind groups: [(events: [Event], notes: [(CommitID, CommitNote)])]
-  ) throws(LogError) -> [(name: StreamID, last: Sequence)] {
-    var moved: [(name: StreamID, last: Sequence)] = []
+    behind groups: [(events: [Event], messages: [(CommitID, CommitMessage)])]
+  ) throws(LogError) -> [(name: StreamID, last: SequenceNumber)] {
+    var moved: [(name: StreamID, last: SequenceNumber)] = []
     // The index of each stream in `moved`, if many: comparing a few is faster than hashing.
     var places: [StreamID: Int] = [:]
     for (events, _) in groups {
       for index in events.indices {
         let name = StreamID(events[index])
-        let sequence = events[index].dot.sequence
+        let sequence = events[index].id.sequence
         let place =
           moved.count > Self.fewStreams ? places[name] : moved.firstIndex { $0.name == name }
         if let last = place.map({ moved[$0].last }) ?? appended[name], sequence != last.next {
-          throw .hole(partition: name.partition, origin: name.origin, expected: last.next, found: sequence)
+          throw .gap(partition: name.partition, origin: name.origin, expected: last.next, found: sequence)
         }
         if let place {
           moved[place].last = sequence
@@ -180,18 +182,19 @@ extension Log {
   }
 
   private func encoded(
-    _ events: [Event], _ notes: [(CommitID, CommitNote)], from first: UInt64
+    _ events: [Event], _ messages: [(CommitID, CommitMessage)], from first: UInt64
   ) throws(LogError) -> [UInt8] {
     // Passes `writer` inout: reading its properties through `self` would copy some forty arrays.
-    try Self.encoded(events, notes, from: first, &writer, level: options.level)
+    try Self.encoded(events, messages, from: first, &writer, level: options.level)
   }
 
   private static func encoded(
-    _ events: [Event], _ notes: [(CommitID, CommitNote)], from first: UInt64, _ writer: inout BlockWriter,
+    _ events: [Event], _ messages: [(CommitID, CommitMessage)], from first: UInt64,
+    _ writer: inout BlockWriter,
     level: Int32
   ) throws(LogError) -> [UInt8] {
-    for index in events.indices { writer.append(events[index], arrival: first + UInt64(index)) }
-    for (commit, note) in notes { writer.setNote(note, of: commit) }
+    for index in events.indices { writer.append(events[index], relativePosition: first + UInt64(index)) }
+    for (commit, message) in messages { writer.setMessage(message, of: commit) }
     guard writer.isWithinLimits else {
       let found = UInt64(writer.rawBytes)
       writer = BlockWriter(level: level)

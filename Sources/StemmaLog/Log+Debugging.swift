@@ -13,10 +13,11 @@ extension Log {
       precondition(journal.base >= position, "positions rise")
       position = journal.endPosition
     }
-    if recovery.damage.isEmpty, options.mode == .readWrite, let open = journals.last {
+    if recovery.corruption.isEmpty, options.mode == .readWrite, let open = journals.last {
       precondition(open.durable <= open.size, "nothing is durable that is not there")
     }
-    if let watermark, let open = journals.last, watermark.journal == open.number, recovery.damage.isEmpty {
+    if let watermark, let open = journals.last, watermark.journal == open.number, recovery.corruption.isEmpty
+    {
       precondition(watermark.durable <= open.durable, "the watermark never runs ahead")
     }
   }
@@ -27,10 +28,10 @@ extension Journal {
     var offset = UInt64(JournalHeader.size)
     var index: UInt64 = 0
     for mark in marks {
-      let isBehindHole = holes.contains { $0.offset == offset }
-      precondition(isBehindHole || mark.offset == offset, "frames follow each other")
+      let isBehindGap = gaps.contains { $0.offset == offset }
+      precondition(isBehindGap || mark.offset == offset, "frames follow each other")
       precondition(mark.offset >= offset && mark.end > mark.offset, "offsets rise")
-      precondition(isBehindHole ? mark.first >= index : mark.first == index, "indices rise")
+      precondition(isBehindGap ? mark.first >= index : mark.first == index, "indices rise")
       offset = mark.end
       index = mark.past
     }

@@ -5,8 +5,8 @@ package struct LostRange: Hashable, Sendable {
   package var partition: Partition
   package var origin: Origin
   /// The first and the last, both lost.
-  package var from: Sequence
-  package var to: Sequence
+  package var from: SequenceNumber
+  package var to: SequenceNumber
 
   package var count: UInt64 { to.rawValue - from.rawValue + 1 }
 }
@@ -24,17 +24,17 @@ package struct Losses: Sendable {
 }
 
 extension Log {
-  /// The events lost to the damage in `found` and to that found by opening. A stream should have
-  /// every event up to the last one that a footer, the tables or a causal context names. Reads the
-  /// footers of whole files, and all of other files. Reads whole files if `held` is nil.
+  /// The events lost to the corruption in `found` and to that found by opening. A stream should
+  /// have every event up to the last one that a footer, the tables or a causal context names. Reads
+  /// the footers of whole files, and all of other files. Reads whole files if `held` is nil.
   ///
   /// - Parameters:
   ///   - held: the version vector of the tables; nil: the tables remember nothing.
   ///   - end: up to here the tables have applied the log. Unindexed content behind it is unknown.
   package func losses(
-    of found: [Damage], held: VersionVector?, upTo end: Position
+    of found: [Corruption], held: VersionVector?, upTo end: Position
   ) throws(LogError) -> Losses {
-    let paths = Set((found + recovery.damage).map(\.path))
+    let paths = Set((found + recovery.corruption).map(\.path))
     var streams: [StreamID: Coverage] = [:]
     var losses = Losses()
     // An event's causal context proves that those events existed.
@@ -46,13 +46,13 @@ extension Log {
     }
     func add(_ events: [BlockEvent]) {
       for event in events {
-        streams[StreamID(event.event), default: Coverage()].add(event.event.dot.sequence.rawValue)
+        streams[StreamID(event.event), default: Coverage()].add(event.event.id.sequence.rawValue)
         claimCauses(event.event)
       }
     }
     for view in views {
       switch view {
-      case .damaged(_, let base):
+      case .corrupt(_, let base):
         losses.start = min(losses.start, base)
         if held == nil || end <= base { losses.isVague = true }
       case .journal(let journal):
@@ -63,12 +63,12 @@ extension Log {
         // Tables that end before the lost part of the journal do not show which events it had.
         if held == nil || journal.lacksEnd && end <= journal.endPosition { losses.isVague = true }
       case .segment(let entry):
-        let isDamaged = paths.contains(path(.segment(entry.number)))
+        let isCorrupt = paths.contains(path(.segment(entry.number)))
         let omissions = Omissions()
         var isRead = false
         let footer = try Omissions?.some(omissions).reading { () throws(LogError) in
           let segment = try segment(entry)
-          if isDamaged {
+          if isCorrupt {
             add(try segment.contents(around: omissions).events)
             isRead = omissions.isEmpty
           } else if held == nil {
@@ -78,7 +78,7 @@ extension Log {
           return try segment.footer()
         }
         guard let footer else {
-          // Every block was read although the footer is damaged.
+          // Every block was read although the footer is corrupt.
           if isRead { continue }
           losses.start = min(losses.start, entry.base)
           if held == nil || end < entry.past { losses.isVague = true }
@@ -88,7 +88,7 @@ extension Log {
         for run in footer.partitions {
           for stream in run.streams {
             let name = StreamID(partition: run.partition, origin: stream.origin)
-            if isDamaged {
+            if isCorrupt {
               streams[name, default: Coverage()].claim(upTo: stream.to.rawValue)
             } else {
               streams[name, default: Coverage()].add(stream.from.rawValue...stream.to.rawValue)
@@ -107,8 +107,8 @@ extension Log {
       for gap in coverage.gaps {
         losses.ranges.append(
           LostRange(
-            partition: name.partition, origin: name.origin, from: Sequence(gap.lowerBound),
-            to: Sequence(gap.upperBound)))
+            partition: name.partition, origin: name.origin, from: SequenceNumber(gap.lowerBound),
+            to: SequenceNumber(gap.upperBound)))
       }
     }
     return losses

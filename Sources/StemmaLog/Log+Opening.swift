@@ -16,7 +16,7 @@ extension Log {
     }
     try log.makeWatermark()
     try log.makeJournal(number: 1, after: .start)
-    log.manifestFlaw = Damage(path: directory + "/" + Manifest.name, offset: 0, flaw: .missing)
+    log.manifestFlaw = Corruption(path: directory + "/" + Manifest.name, offset: 0, flaw: .missing)
     try log.replaceManifest { _ in }
     try fileSystem.syncDirectory(parent(of: directory))
     log.recovery.watermarkIdentity = try log.watermarkFile?.identity()
@@ -30,7 +30,7 @@ extension Log {
     do throws(LogError) {
       return try Manifest.read(directory + "/" + Manifest.name, log: id, fileSystem).turn == 1
     } catch {
-      guard error.damage != nil else { throw error }
+      guard error.corruption != nil else { throw error }
       return false
     }
   }
@@ -67,7 +67,7 @@ extension Log {
         }
       } catch {
         // An unreadable file identifies no log.
-        guard error.damage != nil else { throw error }
+        guard error.corruption != nil else { throw error }
       }
     }
     return nil
@@ -84,8 +84,8 @@ extension Log {
   /// Opens a log. A writer also cuts a torn tail and removes what an interrupted writer left. Reads
   /// the manifest and scans the live journals. Segments are opened when they are read.
   ///
-  /// Damage of journals is not an error: `recovery` lists it, reads throw it, and appends continue.
-  /// Throws `.noLog`, `.noManifest`, `.newerFormat`, `.foreignLog`, `.system`.
+  /// Corruption of journals is not an error: `recovery` lists it, reads throw it, and appends
+  /// continue. Throws `.noLog`, `.noManifest`, `.newerFormat`, `.foreignLog`, `.system`.
   package static func open(
     in directory: String, id: LogID, fileSystem: any FileSystem, options: Options = Options()
   ) throws(LogError) -> Log {
@@ -131,7 +131,7 @@ extension Log {
     for attempt in 1... {
       let turn = try loadOnce()
       // Without the lock, a journal that was sealed during loading looks lost.
-      if recovery.damage.isEmpty || options.mode == .readWrite || attempt == Self.attempts { break }
+      if recovery.corruption.isEmpty || options.mode == .readWrite || attempt == Self.attempts { break }
       if try Manifest.find(in: directory, log: id, fileSystem: fileSystem).manifest.turn == turn { break }
     }
     if options.mode == .readWrite { try recover() }
@@ -144,11 +144,11 @@ extension Log {
     try readWatermark()
     if let named = watermark?.journal, named > found.manifest.firstJournal + LogLimits.journals {
       let path = LogFileName.watermark(in: directory)
-      recovery.watermarkDamage.append(Damage(path: path, offset: 0, flaw: .malformed("journal")))
+      recovery.watermarkCorruption.append(Corruption(path: path, offset: 0, flaw: .malformed("journal")))
       watermark = nil
     }
     var journals: [Journal] = []
-    var unread: [(number: UInt64, damage: Damage)] = []
+    var unread: [(number: UInt64, corruption: Corruption)] = []
     var number = found.manifest.firstJournal
     while true {
       let path = path(.journal(number))
@@ -160,10 +160,10 @@ extension Log {
           guard let watermark, number <= watermark.journal,
             number < watermark.journal || watermark.durable > UInt64(JournalHeader.size)
           else { break }
-          unread.append((number, Damage(path: path, offset: 0, flaw: .missing)))
+          unread.append((number, Corruption(path: path, offset: 0, flaw: .missing)))
         } else {
-          guard let damage = error.damage else { throw error }
-          unread.append((number, damage))
+          guard let corruption = error.corruption else { throw error }
+          unread.append((number, corruption))
         }
       }
       number += 1
@@ -173,10 +173,10 @@ extension Log {
     recovery.cutCount = manifest.cuts
     confirm()
     try settleJournals()
-    let holes = self.journals.flatMap { journal in
-      journal.holes.map { Damage(path: journal.path, offset: $0.offset, flaw: $0.flaw) }
+    let gaps = self.journals.flatMap { journal in
+      journal.gaps.map { Corruption(path: journal.path, offset: $0.offset, flaw: $0.flaw) }
     }
-    recovery.damage = Set(unread.map(\.damage) + holes).sorted()
+    recovery.corruption = Set(unread.map(\.corruption) + gaps).sorted()
     return manifest.turn
   }
 
@@ -195,7 +195,7 @@ extension Log {
     return journal
   }
 
-  /// Every journal but the last is durable to its end, or damaged. The next one is created after a
+  /// Every journal but the last is durable to its end, or corrupt. The next one is created after a
   /// sync, and states where its predecessor ends.
   private func settleJournals() throws(LogError) {
     for index in journals.indices {
@@ -204,10 +204,10 @@ extension Log {
         index + 1 < journals.count || unreadJournals.contains { $0.number > number }
         || watermark?.journal ?? 0 > number
       do throws(LogError) { try journals[index].settle(isClosed: isClosed) } catch {
-        guard let damage = error.damage else { throw error }
-        journals[index].noteLostEnd(damage.flaw)
+        guard let corruption = error.corruption else { throw error }
+        journals[index].noteLostEnd(corruption.flaw)
       }
-      guard index + 1 < journals.count, journals[index].holes.isEmpty else { continue }
+      guard index + 1 < journals.count, journals[index].gaps.isEmpty else { continue }
       let next = journals[index + 1]
       if next.number == number + 1, !journals[index].isFollowed(by: next.header.start) {
         let what = "\(next.path) says that this file ends before @\(next.base)"
@@ -231,13 +231,13 @@ extension Log {
       } catch {
         (watermark, recovery.watermarkIdentity) = (nil, nil)
         if error.isNotFound { return }
-        guard let damage = error.damage else { throw error }
-        recovery.watermarkDamage = [damage]
+        guard let corruption = error.corruption else { throw error }
+        recovery.watermarkCorruption = [corruption]
         return
       }
       recovery.watermarkIdentity = try file.identity()
     }
-    (watermark, recovery.watermarkDamage) = try Watermark.read(file, path: path, log: id)
+    (watermark, recovery.watermarkCorruption) = try Watermark.read(file, path: path, log: id)
     watermarkFile = file
   }
 
@@ -262,7 +262,7 @@ extension Log {
   }
 
   /// Writes how far the open journal is durable, without a sync. An older watermark is also true. A
-  /// failed write is repeated after the next sync. `evenIfSame`: replaces a damaged slot.
+  /// failed write is repeated after the next sync. `evenIfSame`: replaces a corrupt slot.
   func writeWatermark(evenIfSame: Bool = false) throws(LogError) {
     guard let file = watermarkFile, let open = journals.last else { return }
     if !evenIfSame, let watermark, watermark.journal == open.number, watermark.durable == open.durable,
@@ -318,7 +318,7 @@ extension Log {
 
   /// Cuts a torn tail, syncs what remains, and removes what an interrupted writer left.
   ///
-  /// A damaged log is recovered as far as it is whole. Damaged files stay unchanged.
+  /// A corrupt log is recovered as far as it is whole. Corrupt files stay unchanged.
   private func recover() throws(LogError) {
     if watermarkFile == nil { try makeWatermark() }
     // A writer may have died before the name of its manifest or journal was durable.
@@ -333,19 +333,19 @@ extension Log {
       try recoverTail()
     } else {
       let last = max(journals.last?.number ?? 0, unreadJournals.last?.number ?? 0)
-      try makeJournal(number: last > 0 ? last + 1 : manifest.firstJournal, after: startBehindDamage)
+      try makeJournal(number: last > 0 ? last + 1 : manifest.firstJournal, after: startBehindCorruption)
     }
     // The slot to be written next is never the newer valid one.
-    for _ in recovery.watermarkDamage { try writeWatermark(evenIfSame: true) }
+    for _ in recovery.watermarkCorruption { try writeWatermark(evenIfSame: true) }
     try writeWatermark()
   }
 
   private func isAppendable(_ open: Journal) -> Bool {
-    open.holes.isEmpty && unreadJournals.allSatisfy { $0.number < open.number }
+    open.gaps.isEmpty && unreadJournals.allSatisfy { $0.number < open.number }
   }
 
   /// The start of the next journal: behind readable events and the positions of lost ones.
-  private var startBehindDamage: LogToken {
+  private var startBehindCorruption: LogToken {
     let last = journals.last
     let end = last.map { $0.token(frames: $0.marks.count) } ?? manifest.start
     let isEndLost = last?.lacksEnd == true || unreadJournals.contains { $0.number > last?.number ?? 0 }
@@ -377,7 +377,7 @@ extension Log {
       let bytes = try open.file.read(
         at: offset, count: Int(min(open.size - offset, UInt64(LogLimits.scanChunk))))
       guard !bytes.isEmpty else {
-        throw .damaged(
+        throw .corrupt(
           path: open.path, offset: offset, .cutShort(expected: open.size, found: offset))
       }
       try open.file.write(bytes, at: offset)

@@ -3,7 +3,7 @@ import StemmaEvents
 /// Events of a partition that precede their causes in the log, or lack them. The causes are the
 /// preceding event of the stream, and the causal context. A node cannot adopt an event without
 /// them.
-package struct Disorder: Sendable {
+package struct OrderViolation: Sendable {
   package var first: StoredEvent
   /// The cause that does not precede it.
   package var cause: EventID
@@ -11,27 +11,27 @@ package struct Disorder: Sendable {
 }
 
 extension Log {
-  /// The disorder of each partition, by the position of its first event. Reads all events that pass
-  /// the filter (nil: all). Memory: an entry for each stream.
-  package func disorder(in filter: PartitionFilter? = nil) throws(LogError) -> [Disorder] {
-    var heads: [StreamID: Sequence] = [:]
-    var found: [Partition: Disorder] = [:]
+  /// The order violation of each partition, by the position of its first event. Reads all events
+  /// that pass the filter (nil: all). Memory: an entry for each stream.
+  package func orderViolations(in filter: PartitionFilter? = nil) throws(LogError) -> [OrderViolation] {
+    var heads: [StreamID: SequenceNumber] = [:]
+    var found: [Partition: OrderViolation] = [:]
     var reader = events(partitions: filter)
     while let stored = try reader.next() {
       let event = stored.event
       let name = StreamID(event)
       let head = heads[name] ?? .zero
-      heads[name] = max(head, event.dot.sequence)
+      heads[name] = max(head, event.id.sequence)
       var cause: EventID?
-      if event.dot.sequence > head.next {
-        cause = EventID(event.dot.origin, head.next)
+      if event.id.sequence > head.next {
+        cause = EventID(event.id.origin, head.next)
       } else if let seen = event.context.entries.first(where: { entry in
         entry.sequence > heads[StreamID(partition: event.partition, origin: entry.origin)] ?? .zero
       }) {
         cause = EventID(seen.origin, seen.sequence)
       }
       guard let cause else { continue }
-      found[event.partition, default: Disorder(first: stored, cause: cause, count: 0)].count += 1
+      found[event.partition, default: OrderViolation(first: stored, cause: cause, count: 0)].count += 1
     }
     return found.values.sorted { $0.first.position < $1.first.position }
   }

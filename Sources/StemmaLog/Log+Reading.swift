@@ -2,7 +2,7 @@ import StemmaEvents
 
 /// A file of the log, for listings.
 package struct LogFile: Hashable, Sendable {
-  package enum Kind: Sendable { case segment, journal, damaged }
+  package enum Kind: Sendable { case segment, journal, corrupt }
 
   package var number: UInt64
   package var kind: Kind
@@ -18,15 +18,15 @@ package struct LogFile: Hashable, Sendable {
 
 extension Log {
   /// Events from `from` up to but not including `to` (nil: the end), oldest first, of partitions
-  /// that pass the filter (nil: all). Blocks without such events are not read. Throws damage, or
-  /// skips it and collects it in `omissions`.
+  /// that pass the filter (nil: all). Blocks without such events are not read. Throws corruption,
+  /// or skips it and collects it in `omissions`.
   package func events(
     from: Position = .first, to: Position? = nil,
     partitions filter: PartitionFilter? = nil, around omissions: Omissions? = nil
   ) -> EventReader {
     let range = from..<max(from, to ?? readEnd)
     return EventReader(
-      ArrivalSource(
+      PositionSource(
         fileViews, range: range, filter: filter, direction: .oldestFirst, around: omissions,
         footers: filter == nil ? nil : footers))
   }
@@ -38,7 +38,7 @@ extension Log {
   ) -> EventReader {
     let range = from..<max(from, to ?? readEnd)
     return EventReader(
-      ArrivalSource(
+      PositionSource(
         fileViews, range: range, filter: filter, direction: .newestFirst, around: omissions))
   }
 
@@ -52,12 +52,12 @@ extension Log {
   ) -> EventScan {
     let range = from..<max(from, to ?? readEnd)
     return EventScan(
-      source: ArrivalSource(
+      source: PositionSource(
         fileViews, range: range, filter: filter, direction: newestFirst ? .newestFirst : .oldestFirst,
         around: omissions, times: times))
   }
 
-  /// Events before `to` by (partition, model, key), and by arrival for one key. Keeps every file
+  /// Events before `to` by (partition, model, key), and by position for one key. Keeps every file
   /// open if there are at most `Options.openSegments`. Memory: a block of each segment, and
   /// journals.
   package func eventsByKey(
@@ -69,15 +69,15 @@ extension Log {
         staysOpen: views.count <= options.openSegments))
   }
 
-  /// Events of one record before `to`, in arrival order. Reads the key filter and the footer's root
-  /// of each segment, and the blocks that may contain the record.
+  /// Events of one record before `to`, in position order. Reads the key filter and the footer's
+  /// root of each segment, and the blocks that may contain the record.
   package func events(
     of record: RecordKey, to: Position? = nil, around omissions: Omissions? = nil
   ) -> EventReader {
     events(of: [record], to: to, around: omissions)
   }
 
-  /// Events of several records before `to`, each record's in arrival order. A block that may
+  /// Events of several records before `to`, each record's in position order. A block that may
   /// contain any of them is read once. Memory: one block.
   package func events(
     of records: [RecordKey], to: Position? = nil, around omissions: Omissions? = nil
@@ -91,20 +91,20 @@ extension Log {
     var views = fileViews
     views.files = journals.last.map { [.journal($0)] } ?? []
     return EventReader(
-      ArrivalSource(
+      PositionSource(
         views, range: durableEnd..<max(durableEnd, end), filter: nil, direction: .oldestFirst,
         around: omissions))
   }
 
-  /// The files in the order of the log. Reads the trailer of each segment. A file with a damaged
-  /// trailer or header is `.damaged`, without a count of events; a missing one has size 0.
+  /// The files in the order of the log. Reads the trailer of each segment. A file with a corrupt
+  /// trailer or header is `.corrupt`, without a count of events; a missing one has size 0.
   package func files() throws(LogError) -> [LogFile] {
     var files: [LogFile] = []
     for view in views {
       switch view {
       case .segment(let entry):
         var file = LogFile(
-          number: entry.number, kind: .damaged, path: path(.segment(entry.number)), events: 0,
+          number: entry.number, kind: .corrupt, path: path(.segment(entry.number)), events: 0,
           positions: entry.base..<entry.past, rawBytes: 0, storedBytes: 0)
         do throws(LogError) {
           let segment = try segment(entry)
@@ -112,7 +112,7 @@ extension Log {
           (file.events, file.rawBytes) = (segment.trailer.events, segment.trailer.rawBytes)
           (file.storedBytes, file.digest) = (segment.fileSize, segment.trailer.digest)
         } catch {
-          guard error.damage != nil else { throw error }
+          guard error.corruption != nil else { throw error }
           file.storedBytes = try sizeIfThere(file.path)
         }
         files.append(file)
@@ -122,11 +122,11 @@ extension Log {
             number: journal.number, kind: .journal, path: journal.path, events: journal.eventCount,
             positions: journal.base..<journal.endPosition, rawBytes: journal.rawBytes,
             storedBytes: journal.size))
-      case .damaged(let damage, let base):
+      case .corrupt(let corruption, let base):
         files.append(
           LogFile(
-            number: LogFileName(damage.path.fileName).number ?? 0, kind: .damaged, path: damage.path,
-            events: 0, positions: base..<base, rawBytes: 0, storedBytes: try sizeIfThere(damage.path)))
+            number: LogFileName(corruption.path.fileName).number ?? 0, kind: .corrupt, path: corruption.path,
+            events: 0, positions: base..<base, rawBytes: 0, storedBytes: try sizeIfThere(corruption.path)))
       }
     }
     return files
@@ -145,7 +145,7 @@ extension Log {
     return nil
   }
 
-  /// Some partitions in the footer of the file at `base`; nil for a journal. Throws `.damaged`.
+  /// Some partitions in the footer of the file at `base`; nil for a journal. Throws `.corrupt`.
   package func partitions(
     ofFileAt base: Position, in named: Set<Partition>
   ) throws(LogError) -> [PartitionRun]? {
@@ -156,7 +156,7 @@ extension Log {
           named.contains($0.partition)
         }
       case .journal: return nil
-      case .damaged(let damage, _): throw damage.error
+      case .corrupt(let corruption, _): throw corruption.error
       }
     }
     return []
@@ -164,11 +164,11 @@ extension Log {
 
   /// The version vector of the log, from footers, the events of short runs, and the journals. It
   /// rebuilds the tables' copy, which other callers use. `isWanted`: only these partitions. Throws
-  /// `.damaged` for a gap, a first sequence above 1, or a duplicate event id.
+  /// `.corrupt` for a gap, a first sequence above 1, or a duplicate event id.
   package func streams(
     in isWanted: (Partition) -> Bool = { _ in true }
   ) throws(LogError) -> VersionVector {
-    var knowledge = VersionVector()
+    var versionVector = VersionVector()
     for view in views {
       let path: String
       let runs: [PartitionRun]
@@ -181,25 +181,25 @@ extension Log {
         var collector = RunCollector(path: path)
         try journal.collect(into: &collector)
         runs = collector.partitions
-      case .damaged(let damage, _): throw damage.error
+      case .corrupt(let corruption, _): throw corruption.error
       }
       for run in runs where isWanted(run.partition) {
         for stream in run.streams {
-          let head = knowledge[run.partition, stream.origin]
+          let head = versionVector[run.partition, stream.origin]
           guard stream.from == head.sequence.next else {
             if stream.from <= head.sequence {
-              let dot = EventID(stream.origin, stream.from)
-              throw .damaged(path: path, offset: 0, .doubled(run.partition, dot))
+              let id = EventID(stream.origin, stream.from)
+              throw .corrupt(path: path, offset: 0, .duplicate(run.partition, id))
             }
             let what = "\(run.partition) of \(stream.origin): \(stream.from) after \(head.sequence)"
-            throw .damaged(path: path, offset: 0, .disagreement(what))
+            throw .corrupt(path: path, offset: 0, .disagreement(what))
           }
-          knowledge[run.partition, stream.origin] = StreamHead(
+          versionVector[run.partition, stream.origin] = StreamHead(
             sequence: stream.to, hash: head.hash + stream.hash)
         }
       }
     }
-    return knowledge
+    return versionVector
   }
 
   // MARK: Tokens
@@ -231,20 +231,20 @@ extension Log {
 struct RunCollector {
   let path: String
   /// Whether duplicate event ids are accepted. They do not extend their run.
-  private let takesDoubled: Bool
+  private let acceptsDuplicates: Bool
   private var runs: [StreamID: StreamRun] = [:]
   private var events: [Partition: UInt64] = [:]
   private var digester = EventDigester()
   private var blockDigester = BlockDigester()
 
-  init(path: String, takesDoubled: Bool = false) {
+  init(path: String, acceptsDuplicates: Bool = false) {
     self.path = path
-    self.takesDoubled = takesDoubled
+    self.acceptsDuplicates = acceptsDuplicates
   }
 
   mutating func add(_ event: Event, offset: UInt64) throws(LogError) {
     events[event.partition, default: 0] += 1
-    try add(event.dot, of: event.partition, digester.digest(of: event).hash, offset)
+    try add(event.id, of: event.partition, digester.digest(of: event).hash, offset)
   }
 
   /// All events of a block, in place.
@@ -253,24 +253,24 @@ struct RunCollector {
     while cursor.advance() {
       let partition = cursor.partition
       events[partition, default: 0] += 1
-      try add(cursor.dot, of: partition, blockDigester.digest(of: cursor), offset)
+      try add(cursor.id, of: partition, blockDigester.digest(of: cursor), offset)
     }
   }
 
   private mutating func add(
-    _ dot: EventID, of partition: Partition, _ hash: StreamHash, _ offset: UInt64
+    _ id: EventID, of partition: Partition, _ hash: StreamHash, _ offset: UInt64
   ) throws(LogError) {
     let fresh = StreamRun(
-      origin: dot.origin, from: dot.sequence, to: Sequence(dot.sequence.rawValue - 1), hash: .zero)
-    let stream = StreamID(partition: partition, origin: dot.origin)
+      origin: id.origin, from: id.sequence, to: SequenceNumber(id.sequence.rawValue - 1), hash: .zero)
+    let stream = StreamID(partition: partition, origin: id.origin)
     var run = runs[stream] ?? fresh
-    if takesDoubled, dot.sequence <= run.to { return }
-    guard dot.sequence == run.to.next else {
-      if dot.sequence <= run.to { throw .damaged(path: path, offset: offset, .doubled(partition, dot)) }
-      let what = "\(partition) of \(dot.origin): \(dot.sequence) after \(run.to)"
-      throw .damaged(path: path, offset: offset, .disagreement(what))
+    if acceptsDuplicates, id.sequence <= run.to { return }
+    guard id.sequence == run.to.next else {
+      if id.sequence <= run.to { throw .corrupt(path: path, offset: offset, .duplicate(partition, id)) }
+      let what = "\(partition) of \(id.origin): \(id.sequence) after \(run.to)"
+      throw .corrupt(path: path, offset: offset, .disagreement(what))
     }
-    run.to = dot.sequence
+    run.to = id.sequence
     run.hash += hash
     runs[stream] = run
   }
@@ -282,7 +282,7 @@ struct RunCollector {
       precondition(stream.origin == run.origin, "a run is found by its stream")
       ofStreams[stream.partition, default: 0] += run.to.rawValue - run.from.rawValue + 1
     }
-    precondition(takesDoubled || ofStreams == events, "each event is one of its stream")
+    precondition(acceptsDuplicates || ofStreams == events, "each event is one of its stream")
   }
 
   /// Sorted by partition; without blocks.

@@ -6,7 +6,7 @@ extension Log {
   /// of one segment, or of the live journals.
   ///
   /// `events`: removes only the events for which it holds. The rest of each stream must have no gap
-  /// in any file; otherwise `.hole` is thrown and nothing changes.
+  /// in any file; otherwise `.gap` is thrown and nothing changes.
   package func purge(
     _ isPurged: (Partition) -> Bool, events isRemoved: (StoredEvent) -> Bool = { _ in true }
   ) throws(LogError) {
@@ -16,31 +16,31 @@ extension Log {
     try rewriting.finish()
   }
 
-  /// Repairs a damaged log. Rewrites files that are damaged, or contain removed events, from their
-  /// readable events. Appends other events behind all files. Durable on return, and atomic. Damaged
+  /// Repairs a corrupt log. Rewrites files that are corrupt, or contain removed events, from their
+  /// readable events. Appends other events behind all files. Durable on return, and atomic. Corrupt
   /// files move to `corrupt/`. Tables that follow the log no longer match it.
   ///
   /// - Parameters:
-  ///   - damaged: paths of the damaged files.
+  ///   - corrupt: paths of the corrupt files.
   ///   - partitions: partitions from which the events that satisfy `isRemoved` are removed.
-  ///   - next: the next events to append, by arrival, each part as a segment; nil at the end.
-  package func mend(
-    _ damaged: Set<String>, removing partitions: (Partition) -> Bool, _ isRemoved: (StoredEvent) -> Bool,
+  ///   - next: the next events to append, by position, each part as a segment; nil at the end.
+  package func repair(
+    _ corrupt: Set<String>, removing partitions: (Partition) -> Bool, _ isRemoved: (StoredEvent) -> Bool,
     appending next: () throws(LogError) -> AdoptedEvents?
   ) throws(LogError) {
-    var rewriting = try Rewriting(self, mending: damaged)
+    var rewriting = try Rewriting(self, repairing: corrupt)
     try rewriting.remove(partitions, isRemoved)
     while let part = try next() { try rewriting.append(part) }
     try rewriting.finish()
-    recovery.damage = []
+    recovery.corruption = []
   }
 }
 
 /// New files of a log and the old files that they replace, with one manifest.
 private struct Rewriting {
   private let log: Log
-  /// Paths of damaged files, whose damage is skipped; nil outside of a repair.
-  private let damaged: Set<String>?
+  /// Paths of corrupt files, whose corruption is skipped; nil outside of a repair.
+  private let corrupt: Set<String>?
   private var segments: [SegmentEntry]
   private var nextSegment: UInt64
   private var obsolete: [ObsoleteFile] = []
@@ -48,15 +48,15 @@ private struct Rewriting {
   private var replacesJournals = false
   private var start: LogToken
 
-  init(_ log: Log, mending damaged: Set<String>? = nil) throws(LogError) {
+  init(_ log: Log, repairing corrupt: Set<String>? = nil) throws(LogError) {
     try log.checkWritable()
     self.log = log
-    self.damaged = damaged
+    self.corrupt = corrupt
     segments = log.manifest.segments
     nextSegment = log.manifest.nextSegment
     start = log.token
     // Another chain value, so that readers of the old log detect the change.
-    if damaged != nil { start.chain = ~start.chain }
+    if corrupt != nil { start.chain = ~start.chain }
   }
 
   mutating func remove(
@@ -67,31 +67,31 @@ private struct Rewriting {
     log.appended = [:]
     for entry in log.manifest.segments {
       let name = LogFileName.segment(entry.number)
-      let isDamaged = damaged?.contains(log.path(name)) == true
+      let isCorrupt = corrupt?.contains(log.path(name)) == true
       var contents = NumberedEvents()
       var chain: UInt32?
-      let omissions = isDamaged ? Omissions() : nil
+      let omissions = isCorrupt ? Omissions() : nil
       let isChanged = try omissions.reading { () throws(LogError) -> Bool in
         let segment = try log.segment(entry)
-        chain = damaged == nil ? segment.trailer.chain : nil
-        if !isDamaged {
+        chain = corrupt == nil ? segment.trailer.chain : nil
+        if !isCorrupt {
           let partitions = try segment.footer().partitions
           guard partitions.contains(where: { isConcerned($0.partition) }) else { return false }
         }
         contents = try segment.contents(around: omissions)
         let count = contents.events.count
         contents.removeEvents(from: entry.base, where: isGone)
-        return isDamaged || contents.events.count < count
+        return isCorrupt || contents.events.count < count
       }
       guard isChanged ?? true else { continue }
       segments.removeAll { $0.number == entry.number }
-      obsolete.append(ObsoleteFile(name: name, isKept: isDamaged))
+      obsolete.append(ObsoleteFile(name: name, isKept: isCorrupt))
       try write(contents, base: entry.base, end: entry.past.distance(from: entry.base), chain: chain)
     }
     var journals: [(journal: Journal, contents: NumberedEvents)] = []
-    replacesJournals = damaged != nil
+    replacesJournals = corrupt != nil
     for journal in log.journals {
-      var contents = try journal.contents(around: damaged == nil ? nil : Omissions())
+      var contents = try journal.contents(around: corrupt == nil ? nil : Omissions())
       let count = contents.events.count
       contents.removeEvents(from: journal.base, where: isGone)
       if contents.events.count < count { replacesJournals = true }
@@ -102,17 +102,19 @@ private struct Rewriting {
     for (journal, contents) in journals {
       obsolete.append(
         ObsoleteFile(
-          name: .journal(journal.number), isKept: damaged?.contains(journal.path) == true))
+          name: .journal(journal.number), isKept: corrupt?.contains(journal.path) == true))
       try write(
-        contents, base: journal.base, end: journal.end, chain: damaged == nil ? journal.chain : nil)
+        contents, base: journal.base, end: journal.end, chain: corrupt == nil ? journal.chain : nil)
     }
     obsolete += log.unreadJournals.map { ObsoleteFile(name: .journal($0.number), isKept: true) }
   }
 
   /// Appends events behind all others.
   mutating func append(_ part: AdoptedEvents) throws(LogError) {
-    let numbered = part.events.enumerated().map { BlockEvent(arrival: UInt64($0.offset), event: $0.element) }
-    let contents = NumberedEvents(events: numbered, notes: part.notes)
+    let numbered = part.events.enumerated().map {
+      BlockEvent(relativePosition: UInt64($0.offset), event: $0.element)
+    }
+    let contents = NumberedEvents(events: numbered, messages: part.messages)
     try write(contents, base: start.position, end: UInt64(numbered.count), chain: nil)
     start.position = start.position.advanced(by: UInt64(numbered.count))
   }
@@ -151,8 +153,8 @@ private struct Rewriting {
 }
 
 extension NumberedEvents {
-  /// `base`: the position of arrival 0.
+  /// `base`: the position of position 0.
   fileprivate mutating func removeEvents(from base: Position, where isGone: (StoredEvent) -> Bool) {
-    events.removeAll { isGone(StoredEvent($0.event, at: base.advanced(by: $0.arrival))) }
+    events.removeAll { isGone(StoredEvent($0.event, at: base.advanced(by: $0.relativePosition))) }
   }
 }

@@ -4,7 +4,7 @@ extension Log {
   /// Closes the open journal if it has events, and makes segments of all closed journals. Appending
   /// continues in a new journal, and every event keeps its position.
   ///
-  /// Throws `.damaged` with nothing changed in a damaged log. After another error, sealing can be
+  /// Throws `.corrupt` with nothing changed in a corrupt log. After another error, sealing can be
   /// repeated, unless a failed sync has poisoned the log. Memory: the events of a journal.
   package func seal() throws(LogError) {
     while let sealing = try beginSealing(takingOver: true) {
@@ -100,7 +100,7 @@ package struct Sealing: Sendable {
   let level: Int32
 
   /// Writes and syncs the segment under its `.partial` name. Reads the journal unless its events
-  /// are in memory. Call it once. Throws `.damaged` if the journal is damaged, and `.system`.
+  /// are in memory. Call it once. Throws `.corrupt` if the journal is corrupt, and `.system`.
   package func write() throws(LogError) -> SealedSegment {
     let contents = if let contents { contents } else { try journal.contents() }
     let trailer = try SegmentWriter.write(

@@ -6,15 +6,15 @@ extension Log {
   ///
   /// Searches from the newest file back until all are found. Of a segment it reads the footer. It
   /// reads events of a partition only if an end is inside its run, or if the footer has no hash of
-  /// the run. Throws damage, or collects it in `omissions`.
+  /// the run. Throws corruption, or collects it in `omissions`.
   package func streamHashes(
-    _ ends: [EventName], of heads: VersionVector, around omissions: Omissions?
-  ) throws(LogError) -> [EventName: StreamHash] {
+    _ ends: [QualifiedEventID], of heads: VersionVector, around omissions: Omissions?
+  ) throws(LogError) -> [QualifiedEventID: StreamHash] {
     var search = HashSearch(ends, heads)
     for view in views.reversed() where !search.isDone {
       try omissions.reading { () throws(LogError) in
         switch view {
-        case .damaged(let damage, _): throw damage.error
+        case .corrupt(let corruption, _): throw corruption.error
         case .journal(let journal):
           for part in journal.parts(in: 0..<UInt64.max).reversed() where !search.isDone {
             search.take(try journal.read(part).events)
@@ -36,8 +36,8 @@ extension Log {
 /// Subtracts newer events from the hashes of streams.
 private struct HashSearch {
   private struct Stream {
-    var end: Sequence
-    var head: Sequence
+    var end: SequenceNumber
+    var head: SequenceNumber
     var hash: StreamHash
     /// Events that remain to be subtracted.
     var left: UInt64
@@ -48,13 +48,13 @@ private struct HashSearch {
   private var streams: [StreamID: Stream] = [:]
   private var digester = EventDigester()
 
-  init(_ ends: [EventName], _ heads: VersionVector) {
+  init(_ ends: [QualifiedEventID], _ heads: VersionVector) {
     for end in ends {
-      let head = heads[end.partition, end.dot.origin]
-      guard end.dot.sequence <= head.sequence else { continue }
+      let head = heads[end.partition, end.id.origin]
+      guard end.id.sequence <= head.sequence else { continue }
       streams[StreamID(end)] = Stream(
-        end: end.dot.sequence, head: head.sequence, hash: head.hash,
-        left: head.sequence.rawValue - end.dot.sequence.rawValue)
+        end: end.id.sequence, head: head.sequence, hash: head.hash,
+        left: head.sequence.rawValue - end.id.sequence.rawValue)
     }
   }
 
@@ -71,11 +71,11 @@ private struct HashSearch {
     }
   }
 
-  var found: [EventName: StreamHash] {
+  var found: [QualifiedEventID: StreamHash] {
     assert(holds(checkInvariants))
-    var found: [EventName: StreamHash] = [:]
+    var found: [QualifiedEventID: StreamHash] = [:]
     for (name, stream) in streams where stream.left == 0 {
-      found[EventName(partition: name.partition, dot: EventID(name.origin, stream.end))] = stream.hash
+      found[QualifiedEventID(partition: name.partition, id: EventID(name.origin, stream.end))] = stream.hash
     }
     return found
   }
@@ -109,7 +109,7 @@ private struct HashSearch {
   mutating func take(_ events: [BlockEvent], ofSegment: Bool = false) {
     for event in events.map(\.event) {
       let name = StreamID(event)
-      guard var stream = streams[name], event.dot.sequence > stream.end, event.dot.sequence <= stream.head,
+      guard var stream = streams[name], event.id.sequence > stream.end, event.id.sequence <= stream.head,
         !ofSegment || stream.isCut
       else { continue }
       guard stream.left > 0 else {

@@ -2,17 +2,17 @@ import StemmaEvents
 
 extension Log {
   /// Reads every byte of the log. Compares all checksums and digests, and the indexes with the
-  /// events. Returns the damage by path and offset, and never throws it. Memory: the events of a
-  /// segment. `progress` gets the stored bytes of each file that is done.
+  /// events. Returns the corruption by path and offset, and never throws it. Memory: the events of
+  /// a segment. `progress` gets the stored bytes of each file that is done.
   ///
-  /// Duplicate event ids are not damaged bytes: `streams` throws them.
-  package func verify(progress: (UInt64) -> Void = { _ in }) throws(LogError) -> [Damage] {
+  /// Duplicate event ids are not corrupt bytes: `streams` throws them.
+  package func verify(progress: (UInt64) -> Void = { _ in }) throws(LogError) -> [Corruption] {
     let omissions = Omissions()
-    for damage in recovery.damage + (try metadataDamage()) { omissions.note(damage) }
+    for corruption in recovery.corruption + (try metadataCorruption()) { omissions.note(corruption) }
     for view in views {
       try Omissions?.some(omissions).reading { () throws(LogError) in
         switch view {
-        case .damaged: break
+        case .corrupt: break
         case .journal(let journal):
           _ = try journal.contents(around: omissions)
           progress(journal.size)
@@ -21,18 +21,18 @@ extension Log {
           if try segment.digestOfBytes() == entry.digest {
             try segment.compareIndex()
           } else {
-            try segment.noteDamage(in: id, omissions)
+            try segment.noteCorruption(in: id, omissions)
           }
           progress(segment.fileSize)
         }
       }
     }
-    return omissions.damage
+    return omissions.corruption
   }
 
-  /// The damage of the manifests and of the watermark, which the next write replaces.
-  private func metadataDamage() throws(LogError) -> [Damage] {
-    var found = recovery.watermarkDamage
+  /// The corruption of the manifests and of the watermark, which the next write replaces.
+  private func metadataCorruption() throws(LogError) -> [Corruption] {
+    var found = recovery.watermarkCorruption
     if let watermarkFile {
       found = try Watermark.read(watermarkFile, path: LogFileName.watermark(in: directory), log: id).1
     }
@@ -41,8 +41,8 @@ extension Log {
     do throws(LogError) {
       _ = try Manifest.read(directory + "/" + Manifest.previousName, log: id, fileSystem)
     } catch {
-      guard error.isNotFound || error.damage != nil else { throw error }
-      if let damage = error.damage { found.append(damage) }
+      guard error.isNotFound || error.corruption != nil else { throw error }
+      if let corruption = error.corruption { found.append(corruption) }
     }
     return found
   }
@@ -56,10 +56,10 @@ extension Log {
     }
   }
 
-  /// Whether only the watermark or a manifest is damaged: these are rewritten without a loss.
-  package func isHarmless(_ damage: [Damage]) -> Bool {
-    damage.allSatisfy { damage in
-      switch LogFileName(damage.path.fileName) {
+  /// Whether only the watermark or a manifest is corrupt: these are rewritten without a loss.
+  package func isHarmless(_ corruption: [Corruption]) -> Bool {
+    corruption.allSatisfy { corruption in
+      switch LogFileName(corruption.path.fileName) {
       case .watermark, .manifest: true
       default: false
       }
@@ -68,7 +68,7 @@ extension Log {
 }
 
 extension Segment {
-  /// Throws `.damaged` unless the index matches the events: readers skip blocks and files by it.
+  /// Throws `.corrupt` unless the index matches the events: readers skip blocks and files by it.
   fileprivate func compareIndex() throws(LogError) {
     let (footer, filter) = (try footer(), try filter())
     var events: [BlockEvent] = []
@@ -82,8 +82,8 @@ extension Segment {
         guard RecordKey(block.record(0)) == entry.firstKey,
           next.map({ RecordKey(block.record(block.keyCount - 1)) <= $0 }) ?? true
         else { throw .disagreement("keys in the footer and in a block") }
-        guard found.map(\.arrival).min() == entry.firstArrival,
-          found.map(\.arrival).max() == entry.lastArrival,
+        guard found.map(\.relativePosition).min() == entry.firstRelative,
+          found.map(\.relativePosition).max() == entry.lastRelative,
           found.map(\.event.timestamp).min() == entry.lowestTimestamp,
           found.map(\.event.timestamp).max() == entry.highestTimestamp
         else { throw .disagreement("times in the footer and in a block") }
@@ -94,14 +94,14 @@ extension Segment {
       events += found
     }
     guard footer.partitions.map(\.blocks) == ranges else {
-      throw .damaged(
+      throw .corrupt(
         path: path, offset: trailer.footerOffset, .disagreement("blocks of partitions in the footer"))
     }
     guard events.reduce(0, { $0 + UInt64($1.event.rawSize) }) == trailer.rawBytes else {
-      throw .damaged(path: path, offset: filterOffset, .disagreement("raw bytes in the trailer"))
+      throw .corrupt(path: path, offset: filterOffset, .disagreement("raw bytes in the trailer"))
     }
     var runs = RunCollector(path: path)
-    for event in events.sorted(by: { $0.event.dot.sequence < $1.event.dot.sequence }) {
+    for event in events.sorted(by: { $0.event.id.sequence < $1.event.id.sequence }) {
       try runs.add(event.event, offset: trailer.footerOffset)
     }
     let told = footer.partitions.map {
@@ -114,14 +114,14 @@ extension Segment {
       }
     }
     guard told == found else {
-      throw .damaged(
+      throw .corrupt(
         path: path, offset: trailer.footerOffset, .disagreement("streams in the footer and in the blocks"))
     }
   }
 
   /// Notes the parts that fail their checksums, or the whole file if none does.
-  fileprivate func noteDamage(in log: LogID, _ omissions: Omissions) throws(LogError) {
-    let count = omissions.damage.count
+  fileprivate func noteCorruption(in log: LogID, _ omissions: Omissions) throws(LogError) {
+    let count = omissions.corruption.count
     let collector = Omissions?.some(omissions)
     _ = try collector.reading { () throws(LogError) in
       try SegmentHeader(of: file, path: path, log: log, number: header.number)
@@ -135,6 +135,8 @@ extension Segment {
         _ = try collector.reading { () throws(LogError) in try bytes(of: entry) }
       }
     }
-    if omissions.damage.count == count { omissions.note(Damage(path: path, offset: 0, flaw: .digest)) }
+    if omissions.corruption.count == count {
+      omissions.note(Corruption(path: path, offset: 0, flaw: .digest))
+    }
   }
 }

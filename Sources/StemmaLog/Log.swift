@@ -8,7 +8,7 @@ import StemmaEvents
 //     watermark          how far the open journal is known durable
 //     ….partial          an unfinished file of a crashed writer, which the next one overwrites
 //     00000002.cut…      a torn tail that recovery has cut, kept for inspection
-//     corrupt/           damaged files that a repair has replaced
+//     corrupt/           corrupt files that a repair has replaced
 //
 // Other files are unrecognized: they are neither read nor changed, and `verify` reports them.
 
@@ -54,13 +54,13 @@ package final class Log {
   var manifest: Manifest
   /// The turn of the last manifest whose name is known durable.
   var durableManifest: UInt64 = 0
-  /// The damage of the current manifest, if the previous one is in use.
-  var manifestFlaw: Damage?
+  /// The corruption of the current manifest, if the previous one is in use.
+  var manifestFlaw: Corruption?
   /// By number: closed journals that wait to be sealed, then the open one. A read-only log lacks
   /// the open one if its writer died before creating it.
   var journals: [Journal] = []
   /// Journals that are missing or have an unreadable header, by number.
-  var unreadJournals: [(number: UInt64, damage: Damage)] = []
+  var unreadJournals: [(number: UInt64, corruption: Corruption)] = []
   var watermark: Watermark?
   var watermarkFile: (any File)?
   package internal(set) var isPoisoned = false
@@ -72,7 +72,7 @@ package final class Log {
   }
   var kept: AppendedEvents?
   /// The last sequence that this instance appended to each stream, since it was last cleared.
-  var appended: [StreamID: Sequence] = [:]
+  var appended: [StreamID: SequenceNumber] = [:]
 
   init(_ directory: String, _ id: LogID, _ fileSystem: any FileSystem, _ options: Options) {
     self.directory = directory
@@ -100,9 +100,9 @@ package final class Log {
   package var hasSegments: Bool { !manifest.segments.isEmpty }
 
   /// Bytes behind the last frame of the open journal that are no frame and not known durable.
-  package var tornTail: Damage? {
+  package var tornTail: Corruption? {
     journals.last.flatMap { journal in
-      journal.flaw.map { Damage(path: journal.path, offset: journal.size, flaw: $0) }
+      journal.flaw.map { Corruption(path: journal.path, offset: journal.size, flaw: $0) }
     }
   }
 
@@ -118,11 +118,11 @@ package final class Log {
     return open.base.advanced(by: open.durableEnd)
   }
 
-  /// Whether enough events or a closed journal wait to be sealed, and the log is not damaged.
-  package var wantsSealing: Bool { hasEnoughToSeal && recovery.damage.isEmpty }
+  /// Whether enough events or a closed journal wait to be sealed, and the log is not corrupt.
+  package var wantsSealing: Bool { hasEnoughToSeal && recovery.corruption.isEmpty }
 
   /// Whether sealing waits for a repair.
-  package var isSealingHeldUp: Bool { hasEnoughToSeal && !recovery.damage.isEmpty }
+  package var isSealingHeldUp: Bool { hasEnoughToSeal && !recovery.corruption.isEmpty }
 
   private var hasEnoughToSeal: Bool { journals.count > 1 || isOpenJournalFull }
 
@@ -134,14 +134,14 @@ package final class Log {
     var views = manifest.segments.map { FileView.segment($0) }
     var unread = unreadJournals[...]
     for journal in journals {
-      while let (number, damage) = unread.first, number < journal.number {
-        views.append(.damaged(damage, base: views.last?.end ?? manifest.start.position))
+      while let (number, corruption) = unread.first, number < journal.number {
+        views.append(.corrupt(corruption, base: views.last?.end ?? manifest.start.position))
         unread.removeFirst()
       }
       views.append(.journal(showsUnsynced ? journal : journal.durablePart))
     }
-    for (_, damage) in unread {
-      views.append(.damaged(damage, base: views.last?.end ?? manifest.start.position))
+    for (_, corruption) in unread {
+      views.append(.corrupt(corruption, base: views.last?.end ?? manifest.start.position))
     }
     return views
   }
@@ -156,8 +156,8 @@ package final class Log {
 
   func path(_ name: LogFileName) -> String { name.path(in: directory) }
 
-  /// The default end of reading. In a damaged log, it must not precede the damage.
-  var readEnd: Position { recovery.damage.isEmpty ? end : .end }
+  /// The default end of reading. In a corrupt log, it must not precede the corruption.
+  var readEnd: Position { recovery.corruption.isEmpty ? end : .end }
 
   /// Raw bytes of events at which a journal should be sealed.
   package var segmentSize: Int {
@@ -178,9 +178,9 @@ package final class Log {
     if isPoisoned { throw .poisoned(path: directory) }
   }
 
-  /// Throws if a file is known to be damaged: rewriting waits for a repair.
+  /// Throws if a file is known to be corrupt: rewriting waits for a repair.
   func checkWhole() throws(LogError) {
-    if let damage = recovery.damage.first { throw damage.error }
+    if let corruption = recovery.corruption.first { throw corruption.error }
   }
 
   /// Poisons the log after an error: a failed sync leaves the bytes on disk unknown.
@@ -209,11 +209,11 @@ package struct Recovery: Sendable {
   /// How many tails were ever cut. A caller that must act on cuts compares it with the number on
   /// which it has acted, so it misses none after a crash.
   package var cutCount: UInt32 = 0
-  /// Journals that are damaged or missing. Damage of a segment is found when it is read. The log is
-  /// readable around the damage, and appendable.
-  package var damage: [Damage] = []
-  /// Damaged slots of the watermark, which are ordinary after a crash.
-  package var watermarkDamage: [Damage] = []
+  /// Journals that are corrupt or missing. Corruption of a segment is found when it is read. The
+  /// log is readable around the corruption, and appendable.
+  package var corruption: [Corruption] = []
+  /// Corrupt slots of the watermark, which are ordinary after a crash.
+  package var watermarkCorruption: [Corruption] = []
   /// The last error of writing the watermark. It is harmless: the next frame states the same, and
   /// the next sync writes the watermark again.
   package var watermarkError: LogError?

@@ -7,15 +7,15 @@ extension LogError: CustomStringConvertible {
     case .system(let path, let operation, let code): System.failure(of: operation, at: path, code)
     case .notAFile(let path, let kind):
       "\(path) is \(kind), not a file; move it away, and put the file back"
-    case .damaged(let path, _, let flaw) where flaw.isDoubled: "\(path): \(flaw)"
-    case .damaged(let path, let offset, let flaw):
-      "\(path) is damaged at byte \(offset): \(flaw); `stemma verify` lists all damage"
+    case .corrupt(let path, _, let flaw) where flaw.isDuplicate: "\(path): \(flaw)"
+    case .corrupt(let path, let offset, let flaw):
+      "\(path) is corrupt at byte \(offset): \(flaw); `stemma verify` lists all corruption"
     case .newerFormat(let path, let found, let supported):
       "\(path) has format \(found), this program knows up to \(supported); update it"
     case .foreignLog(let path, let expected, let found):
       "\(path) belongs to log \(found), this is log \(expected); take it away"
     case .noManifest(let path, let flaw):
-      "\(path) cannot be read (\(flaw)), nor the one before it; `stemma repair --manifest` makes it anew from the files"
+      "\(path) cannot be read (\(flaw)), nor the one before it; `stemma repair --manifest` rebuilds it from the files"
     case .noLog(let path):
       "there is no log in \(path): put it back from a backup, or clone a peer and go on there "
         + "(`stemma clone PEER DIR`); only the tables are left here"
@@ -26,7 +26,7 @@ extension LogError: CustomStringConvertible {
       "a sync of \(path) failed, so what is on disk is unknown; open the node again and repeat the last change"
     case .readOnly(let path): "\(path) was opened for reading only"
     case .overLimit(let subject, let found, let limit): "\(subject): \(found) is over the limit of \(limit)"
-    case .hole(let partition, let origin, let expected, let found):
+    case .gap(let partition, let origin, let expected, let found):
       "partition \(partition): event \(found) of \(origin) came where \(expected) was expected"
     }
   }
@@ -59,8 +59,8 @@ extension Flaw: CustomStringConvertible {
     case .digest: "the digest does not fit the bytes of the file"
     case .malformed(let field): "\(field) has a value that it cannot have"
     case .disagreement(let subject): subject
-    case .doubled(let partition, let dot):
-      "duplicate event id \(dot) in partition \(partition); "
+    case .duplicate(let partition, let id):
+      "duplicate event id \(id) in partition \(partition); "
         + "a machine was set back and wrote again; clone a peer and go on there"
     case .block(let error): error.description
     }

@@ -20,7 +20,7 @@ package enum Flaw: Error, Equatable, Sendable {
   /// Two places that must agree do not; the text states how.
   case disagreement(_ subject: String)
   /// A duplicate event id: a machine was restored from an older state and wrote again.
-  case doubled(Partition, EventID)
+  case duplicate(Partition, EventID)
   /// Bytes that a checksum covers do not decode.
   case block(EventsError)
 }
@@ -36,7 +36,7 @@ extension Flaw: ByteReaderError {
 }
 
 /// A place in a log file whose bytes have changed.
-package struct Damage: Hashable, Sendable {
+package struct Corruption: Hashable, Sendable {
   package var path: String
   /// Bytes from the beginning of the file.
   package var offset: UInt64
@@ -48,18 +48,18 @@ package struct Damage: Hashable, Sendable {
     self.flaw = flaw
   }
 
-  package var error: LogError { .damaged(path: path, offset: offset, flaw) }
+  package var error: LogError { .corrupt(path: path, offset: offset, flaw) }
 }
 
 extension Flaw {
   package var isNotAFile: Bool { if case .notAFile = self { true } else { false } }
 
   /// Whether the bytes are intact and only an event id is duplicate.
-  package var isDoubled: Bool { if case .doubled = self { true } else { false } }
+  package var isDuplicate: Bool { if case .duplicate = self { true } else { false } }
 }
 
-extension Damage: Comparable {
-  package static func < (a: Damage, b: Damage) -> Bool {
+extension Corruption: Comparable {
+  package static func < (a: Corruption, b: Corruption) -> Bool {
     a.path == b.path ? a.offset < b.offset : a.path.hasBytes(before: b.path)
   }
 }
@@ -77,7 +77,7 @@ package enum LogError: Error, Equatable, Sendable {
   /// Something other than a regular file was to be opened.
   case notAFile(path: String, NotAFile)
   /// Bytes of a log file are not what was written. Nothing that they held was returned.
-  case damaged(path: String, offset: UInt64, Flaw)
+  case corrupt(path: String, offset: UInt64, Flaw)
   /// The file was written by a newer version of this software. Nothing has been changed.
   case newerFormat(path: String, found: UInt8, supported: UInt8)
   /// The file belongs to another log.
@@ -96,12 +96,12 @@ package enum LogError: Error, Equatable, Sendable {
   /// Something to be written, or a length that was read, is above its limit in `LogLimits`.
   case overLimit(subject: String, found: UInt64, limit: UInt64)
   /// The events to be stored are not a run of their stream without a gap. Nothing was written.
-  case hole(partition: Partition, origin: Origin, expected: Sequence, found: Sequence)
+  case gap(partition: Partition, origin: Origin, expected: SequenceNumber, found: SequenceNumber)
 
-  /// The damage that this error is about, if it is about any.
-  package var damage: Damage? {
-    guard case .damaged(let path, let offset, let flaw) = self else { return nil }
-    return Damage(path: path, offset: offset, flaw: flaw)
+  /// The corruption that this error is about, if it is about any.
+  package var corruption: Corruption? {
+    guard case .corrupt(let path, let offset, let flaw) = self else { return nil }
+    return Corruption(path: path, offset: offset, flaw: flaw)
   }
 
   /// Whether a path named a file that is not there.
@@ -110,14 +110,14 @@ package enum LogError: Error, Equatable, Sendable {
   }
 
   /// Whether a path of the log named no file.
-  var isNoFile: Bool { isNotFound || damage?.flaw.isNotAFile == true }
+  var isNoFile: Bool { isNotFound || corruption?.flaw.isNotAFile == true }
 }
 
 /// Runs `body` and adds the place to a flaw.
 func locating<Result>(
   _ path: String, _ offset: UInt64, _ body: () throws(Flaw) -> Result
 ) throws(LogError) -> Result {
-  do throws(Flaw) { return try body() } catch { throw .damaged(path: path, offset: offset, error) }
+  do throws(Flaw) { return try body() } catch { throw .corrupt(path: path, offset: offset, error) }
 }
 
 /// Runs `body`, which decodes a block at `offset`.
@@ -125,6 +125,6 @@ func decoding<Result>(
   _ path: String, _ offset: UInt64, _ body: () throws(EventsError) -> Result
 ) throws(LogError) -> Result {
   do throws(EventsError) { return try body() } catch {
-    throw .damaged(path: path, offset: offset, .block(error))
+    throw .corrupt(path: path, offset: offset, .block(error))
   }
 }

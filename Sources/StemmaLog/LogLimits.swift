@@ -37,11 +37,11 @@ package enum LogLimits {
   /// Segments that one reader keeps open. With more, it opens the file for each block.
   package static let openSegments = 256
   /// Arrivals of one segment. A journal is sealed far below.
-  static let arrivals = 1 << 28
+  static let positions = 1 << 28
   /// Arrivals of one segment for which its table is always dense: 8 MiB.
-  static let fewArrivals = 1 << 20
+  static let fewPositions = 1 << 20
   /// Arrivals for each event from which on the table is sparse.
-  static let sparseArrivals = 8
+  static let sparsePositions = 8
   /// Events for each stored byte of a block: each takes a byte in eight deflatable columns.
   static let eventsOfAByte = Limits.inflationRatio / 8
   /// Bytes read at once in a scan: below the size from which allocators map new pages for each

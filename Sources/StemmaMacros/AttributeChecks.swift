@@ -67,7 +67,7 @@ extension TableDeclaration {
     for name in ["Column", "Index"] {
       guard let attribute = variable.attributes.named(name) else { continue }
       misuses.add(
-        "storedMark", "`\(property)` is not stored in a record; leave out @\(name)", at: attribute,
+        "storedMetadata", "`\(property)` is not stored in a record; leave out @\(name)", at: attribute,
         fix: .leaveOut(attribute, of: variable))
     }
   }

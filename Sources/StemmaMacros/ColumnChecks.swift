@@ -78,7 +78,7 @@ extension TableDeclaration {
   }
 
   /// Refuses attributes of columns, and a second relationship, beside that of a relationship.
-  static func checkMarks(_ variable: VariableDeclSyntax, _ misuses: inout Misuses) {
+  static func checkMetadata(_ variable: VariableDeclSyntax, _ misuses: inout Misuses) {
     let marks = Relationship.Kind.allCases.map(\.rawValue)
     let relationships = marks.filter { variable.attributes.named($0) != nil }
     guard let kind = relationships.first else { return }
@@ -233,7 +233,7 @@ extension MemberReader {
   }
 
   /// Reports attributes on a group's property that only a model can have.
-  static func checkMarks(ofPart part: TableDeclaration.Column, _ misuses: inout Misuses) {
+  static func checkMetadata(ofPart part: TableDeclaration.Column, _ misuses: inout Misuses) {
     for index in part.variable.attributes.all("Index") {
       let fields = ([part.property] + index.strings).map { "\"\($0)\"" }.joined(separator: ", ")
       misuses.add(
@@ -262,12 +262,12 @@ extension MemberReader {
   func checkPart(
     _ part: TableDeclaration.Column, of group: StructDeclSyntax, _ misuses: inout Misuses
   ) {
-    guard selections[part.type.withoutMark] != nil,
+    guard selections[part.type.withoutMetadata] != nil,
       let type = part.annotation
     else { return }
     misuses.add(
       "innerSelection",
-      "a @Selection holds values, no other @Selection; declare the properties of `\(part.type.withoutMark)` in its place",
+      "a @Selection holds values, no other @Selection; declare the properties of `\(part.type.withoutMetadata)` in its place",
       at: type)
   }
 

@@ -40,7 +40,7 @@ struct MemberReader {
       TableDeclaration.checkMember(member.decl, &misuses)
       guard let variable = member.decl.as(VariableDeclSyntax.self), variable.isInstance else { continue }
       misuses.checkArguments(of: variable.attributes)
-      TableDeclaration.checkMarks(variable, &misuses)
+      TableDeclaration.checkMetadata(variable, &misuses)
       let relationship = try misuses.collect { try TableDeclaration.Relationship(variable, of: name) }
       if let relationship { relationships.append(relationship) }
       if variable.isRelationship { continue }

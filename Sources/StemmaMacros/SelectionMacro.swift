@@ -32,7 +32,7 @@ struct SelectionMacro {
       for column in columns {
         MemberReader.checkOptional(column, mayBeKey: isKey || isOfTable, &misuses)
         MemberReader.checkConstant(column, isKey, &misuses)
-        MemberReader.checkMarks(ofPart: column, &misuses)
+        MemberReader.checkMetadata(ofPart: column, &misuses)
         TableDeclaration.checkTaken(
           column.property, column.place, column: isOfTable && column.name == column.property,
           &misuses)

@@ -193,7 +193,7 @@ extension String {
   var isOptionalType: Bool { hasSuffix("?") || hasPrefix("Optional<") }
 
   /// `Int` for `Int?`.
-  var withoutMark: String { hasSuffix("?") ? String(dropLast()) : self }
+  var withoutMetadata: String { hasSuffix("?") ? String(dropLast()) : self }
 
   /// `default` for `` `default` ``.
   var withoutTicks: String { replacing("`", with: "") }

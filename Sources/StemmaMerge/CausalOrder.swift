@@ -8,7 +8,7 @@ import StemmaEvents
 struct CausalOrder {
   /// The events of one origin, ordered by sequence.
   private struct Stream {
-    var sequences: [Sequence] = []
+    var sequences: [SequenceNumber] = []
     /// Their indexes among the events.
     var places: [Int] = []
     /// How many of them were visited, counted from the first.
@@ -29,9 +29,9 @@ struct CausalOrder {
   init(_ events: [Event], _ order: [Int]) {
     self.events = events
     progress = Array(repeating: .waits, count: events.count)
-    for place in order.sorted(by: { events[$0].dot < events[$1].dot }) {
-      streams[events[place].dot.origin, default: Stream()].sequences.append(events[place].dot.sequence)
-      streams[events[place].dot.origin, default: Stream()].places.append(place)
+    for place in order.sorted(by: { events[$0].id < events[$1].id }) {
+      streams[events[place].id.origin, default: Stream()].sequences.append(events[place].id.sequence)
+      streams[events[place].id.origin, default: Stream()].places.append(place)
     }
     places.reserveCapacity(order.count)
     for place in order { visit(place) }
@@ -55,7 +55,7 @@ struct CausalOrder {
         continue
       }
       if progress[next] == .isOpen {
-        if circle == nil { circle = (events[place].dot, events[next].dot) }
+        if circle == nil { circle = (events[place].id, events[next].id) }
         open[open.count - 1].entry += 1
       } else {
         progress[next] = .isOpen

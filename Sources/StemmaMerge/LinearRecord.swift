@@ -55,11 +55,11 @@ package struct LinearRecord {
 
   /// Applies the next event. `registers`: those of its fields (`MergeRules.register(ofField:)`).
   package mutating func apply(
-    _ operation: Operation, _ dot: EventID, _ version: Version, _ timestamp: Timestamp, registers: [Int32],
+    _ operation: Operation, _ id: EventID, _ version: Version, _ timestamp: Timestamp, registers: [Int32],
     context seen: UnsafeBufferPointer<Context.Entry>
   ) -> Effect {
     guard operation != .resolve, version.rawValue == self.version.rawValue + 1, seen.count == context.count,
-      !covers(dot)
+      !covers(id)
     else { return .isNotLinear }
     for index in context.indices where context[index] != seen[index] { return .isNotLinear }
     // An update that has seen a deletion does not supersede it.
@@ -67,8 +67,8 @@ package struct LinearRecord {
       return .isNotLinear
     }
     writes.append(
-      RecordState.Write(dot: dot, version: version, timestamp: timestamp, operation: operation))
-    insert(dot)
+      RecordState.Write(id: id, version: version, timestamp: timestamp, operation: operation))
+    insert(id)
     latest = max(latest, timestamp)
     if operation == .create {
       base = writes.count - 1
@@ -84,7 +84,7 @@ package struct LinearRecord {
   package func checkInvariants() {
     Context(trusted: context).checkInvariants()
     precondition(context.isEmpty == writes.isEmpty, "what was written is known")
-    precondition(writes.allSatisfy { covers($0.dot) }, "what was written is known")
+    precondition(writes.allSatisfy { covers($0.id) }, "what was written is known")
     for (a, b) in zip(writes, writes.dropFirst()) {
       precondition(b.version == a.version.next, "each event has seen the one before")
     }
@@ -96,18 +96,18 @@ package struct LinearRecord {
       "a register has a write behind the base")
   }
 
-  private func covers(_ dot: EventID) -> Bool {
-    for entry in context where entry.origin == dot.origin { return entry.sequence >= dot.sequence }
+  private func covers(_ id: EventID) -> Bool {
+    for entry in context where entry.origin == id.origin { return entry.sequence >= id.sequence }
     return false
   }
 
-  private mutating func insert(_ dot: EventID) {
+  private mutating func insert(_ id: EventID) {
     var place = 0
-    while place < context.count, context[place].origin < dot.origin { place += 1 }
-    if place < context.count, context[place].origin == dot.origin {
-      context[place].sequence = dot.sequence
+    while place < context.count, context[place].origin < id.origin { place += 1 }
+    if place < context.count, context[place].origin == id.origin {
+      context[place].sequence = id.sequence
     } else {
-      context.insert(Context.Entry(origin: dot.origin, sequence: dot.sequence), at: place)
+      context.insert(Context.Entry(origin: id.origin, sequence: id.sequence), at: place)
     }
   }
 
@@ -129,7 +129,7 @@ package struct LinearRecord {
   private mutating func use(_ write: Int) {
     if used.contains(write) { return }
     var place = used.count
-    while place > 0, writes[write].dot < writes[used[place - 1]].dot { place -= 1 }
+    while place > 0, writes[write].id < writes[used[place - 1]].id { place -= 1 }
     if place == used.count { used.append(write) } else { used.insert(write, at: place) }
   }
 
@@ -162,9 +162,9 @@ package struct LinearRecord {
     var entry = 0
     for place in used {
       let write = writes[place]
-      while context[entry].origin != write.dot.origin { entry += 1 }
+      while context[entry].origin != write.id.origin { entry += 1 }
       writer.varint(UInt64(entry) << 3 | UInt64(write.operation.rawValue))
-      writer.varint(context[entry].sequence.rawValue - write.dot.sequence.rawValue)
+      writer.varint(context[entry].sequence.rawValue - write.id.sequence.rawValue)
       writer.varint(write.version.rawValue)
       writer.varint((Int64(write.timestamp.milliseconds) - Int64(milliseconds)).zigzag)
       writer.varint(UInt64(write.timestamp.counter))

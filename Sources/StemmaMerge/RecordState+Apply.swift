@@ -15,14 +15,14 @@ extension RecordState {
   ///
   /// Takes time in proportion to the size of the state.
   package mutating func apply(_ event: Event, _ rules: MergeRules) throws(MergeError) -> Bool {
-    if context.covers(event.dot) { return false }
-    if event.context.covers(event.dot) { throw .coversItself(event.dot) }
+    if context.covers(event.id) { return false }
+    if event.context.covers(event.id) { throw .coversItself(event.id) }
     for entry in event.context.entries where context[entry.origin] < entry.sequence {
-      throw .gap(event.dot, missing: EventID(entry.origin, entry.sequence))
+      throw .gap(event.id, missing: EventID(entry.origin, entry.sequence))
     }
     let expected = event.context.isEmpty ? Version(1)...Version(1) : Version(2)...version.next
     guard expected.contains(event.version) else {
-      throw .wrongVersion(event.dot, found: event.version, expected: expected)
+      throw .wrongVersion(event.id, found: event.version, expected: expected)
     }
     merge(event, coversAll: event.version > version && event.context == context, rules)
     return true
@@ -56,7 +56,7 @@ extension RecordState {
     for (field, value) in assigned where !value.isNull || rules.distinguishesNull(Int(field)) {
       insertCell(field, write, value)
     }
-    context.insert(event.dot)
+    context.insert(event.id)
     version = max(version, event.version)
     latest = max(latest, event.timestamp)
 
@@ -72,7 +72,7 @@ extension RecordState {
 
     init(_ event: Event, own: UInt32, all: Bool, _ writes: [Write]) {
       for index in writes.indices
-      where index != own && (all || event.hasSeen(writes[index].dot)) {
+      where index != own && (all || event.hasSeen(writes[index].id)) {
         if index < 64 {
           bits |= 1 << UInt64(index)
         } else {
@@ -89,10 +89,10 @@ extension RecordState {
 
   private mutating func insertWrite(of event: Event) -> UInt32 {
     var index = writes.count
-    while index > 0, event.dot < writes[index - 1].dot { index -= 1 }
+    while index > 0, event.id < writes[index - 1].id { index -= 1 }
     writes.insert(
       Write(
-        dot: event.dot, version: event.version, timestamp: event.timestamp, operation: event.operation),
+        id: event.id, version: event.version, timestamp: event.timestamp, operation: event.operation),
       at: index)
     let write = UInt32(index)
     if index < writes.count - 1 {

@@ -21,7 +21,7 @@ package struct RegisterConflict: Hashable, Sendable {
 
 /// One sibling of a register.
 package struct Candidate: Hashable, Sendable {
-  package var dot: EventID
+  package var id: EventID
   package var version: Version
   package var timestamp: Timestamp
   package var operation: Operation
@@ -70,11 +70,11 @@ extension RecordState {
   }
 
   /// The value of one field in each sibling, sorted by event id; cheaper than `siblings(of:)`.
-  package func valuesBySibling(of field: String, _ rules: MergeRules) -> [(dot: EventID, value: Value)] {
+  package func valuesBySibling(of field: String, _ rules: MergeRules) -> [(id: EventID, value: Value)] {
     let index = index(of: field, rules)
     let unnamed = rules.isOptimistic ? MergeRules.firstRegister : MergeRules.base
     return siblings[siblings(of: index.map { rules.register(of: $0) } ?? unnamed)].map { sibling in
-      (writes[Int(sibling.write)].dot, index.map { value(field: $0, write: sibling.write, rules) } ?? .null)
+      (writes[Int(sibling.write)].id, index.map { value(field: $0, write: sibling.write, rules) } ?? .null)
     }
   }
 
@@ -115,7 +115,7 @@ extension RecordState {
       .map { index in
         let write = writes[Int(index)]
         return Candidate(
-          dot: write.dot, version: write.version, timestamp: write.timestamp, operation: write.operation,
+          id: write.id, version: write.version, timestamp: write.timestamp, operation: write.operation,
           exists: write.exists,
           values: fields.map { Assignment(name(of: $0, rules), value(field: $0, write: index, rules)) })
       }

@@ -2,9 +2,9 @@ extension RecordState {
   /// Traps if the state is not the canonical form of its events. For tests and the suites.
   package func checkInvariants() {
     context.checkInvariants()
-    for (a, b) in zip(writes, writes.dropFirst()) { precondition(a.dot < b.dot, "writes rise by dot") }
+    for (a, b) in zip(writes, writes.dropFirst()) { precondition(a.id < b.id, "writes rise by id") }
     for write in writes {
-      precondition(context.covers(write.dot), "what is a sibling is known")
+      precondition(context.covers(write.id), "what is a sibling is known")
       precondition(write.version > .zero, "versions begin with 1")
       precondition(write.version <= version && write.timestamp <= latest, "the highest are known")
     }

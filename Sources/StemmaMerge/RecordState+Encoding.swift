@@ -1,7 +1,7 @@
 import StemmaEvents
 import StemmaSchema
 
-/// The encoding of a state: `_state` in the tables, followed by a checksum (`StateSeal`).
+/// The encoding of a state: `_state` in the tables, followed by a checksum (`StateChecksum`).
 ///
 /// The state of a row omits the values that its columns show. A tombstone has no columns, so its
 /// state is complete. `MergeRules` numbers fields and registers, so decoding needs the rules of an
@@ -59,14 +59,14 @@ extension RecordState {
 
   /// The canonical bytes. `omitsShown`: omit the values in the table's columns.
   package func encoded(_ rules: MergeRules, omitsShown: Bool) -> [UInt8] {
-    var seal = StateSeal(Key(trusted: []))
+    var seal = StateChecksum(Key(trusted: []))
     return encoded(rules, omitsShown: omitsShown, &seal)
   }
 
   /// As above. `seal` receives the omitted values.
-  func encoded(_ rules: MergeRules, omitsShown: Bool, _ seal: inout StateSeal) -> [UInt8] {
+  func encoded(_ rules: MergeRules, omitsShown: Bool, _ seal: inout StateChecksum) -> [UInt8] {
     var bytes: [UInt8] = []
-    bytes.reserveCapacity(24 + StateSeal.size + 12 * (context.entries.count + writes.count))
+    bytes.reserveCapacity(24 + StateChecksum.size + 12 * (context.entries.count + writes.count))
     let needsLatest = latest != highestTimestamp
     let needsVersion = version != highestVersion
     bytes.append(
@@ -109,9 +109,9 @@ extension RecordState {
     var entry = 0
     var milliseconds: UInt64 = 0
     for write in writes {
-      while context.entries[entry].origin != write.dot.origin { entry += 1 }
+      while context.entries[entry].origin != write.id.origin { entry += 1 }
       bytes.appendVarint(UInt64(entry) << 3 | UInt64(write.operation.rawValue))
-      bytes.appendVarint(context.entries[entry].sequence.rawValue - write.dot.sequence.rawValue)
+      bytes.appendVarint(context.entries[entry].sequence.rawValue - write.id.sequence.rawValue)
       bytes.appendVarint(write.version.rawValue)
       bytes.appendZigzag(Int64(write.timestamp.milliseconds) - Int64(milliseconds))
       bytes.appendVarint(UInt64(write.timestamp.counter))
@@ -160,7 +160,7 @@ extension RecordState {
   }
 
   private func append(
-    cellsTo bytes: inout [UInt8], _ rules: MergeRules, omitsShown: Bool, _ seal: inout StateSeal
+    cellsTo bytes: inout [UInt8], _ rules: MergeRules, omitsShown: Bool, _ seal: inout StateChecksum
   ) {
     guard omitsShown else {
       bytes.appendVarint(UInt64(cells.count))
@@ -321,7 +321,7 @@ extension RecordState {
     let origin = Origin(try reader.fixed("context"))
     let sequence = try reader.number("context", limit: Limits.highestNumber)
     guard sequence != 0 else { throw .unsorted("context") }
-    return Context.Entry(origin: origin, sequence: Sequence(sequence))
+    return Context.Entry(origin: origin, sequence: SequenceNumber(sequence))
   }
 
   private mutating func readContext(_ reader: inout ByteReader<MergeError>) throws(MergeError) {
@@ -342,8 +342,8 @@ extension RecordState {
       else { throw .outOfRange("writes") }
       let entry = context.entries[Int(head >> 3)]
       let gap = try reader.number("writes", limit: entry.sequence.rawValue - 1)
-      let dot = EventID(entry.origin, Sequence(entry.sequence.rawValue - gap))
-      if let last = writes.last, last.dot >= dot { throw .unsorted("writes") }
+      let id = EventID(entry.origin, SequenceNumber(entry.sequence.rawValue - gap))
+      if let last = writes.last, last.id >= id { throw .unsorted("writes") }
       let version = Version(try reader.number("writes", limit: Limits.highestNumber))
       let (sum, overflow) = milliseconds.addingReportingOverflow(try reader.zigzag("writes"))
       guard !overflow, (0..<(1 << 48)).contains(sum), version > .zero else {
@@ -353,7 +353,7 @@ extension RecordState {
       let counter = UInt16(try reader.number("writes", limit: 0xffff))
       writes.append(
         Write(
-          dot: dot, version: version, timestamp: Timestamp(milliseconds: UInt64(sum), counter: counter),
+          id: id, version: version, timestamp: Timestamp(milliseconds: UInt64(sum), counter: counter),
           operation: operation))
     }
   }

@@ -12,11 +12,11 @@ extension RecordState {
   /// id. O(n) for an ordered linear history, else O(n log n) comparisons.
   package static func fold(_ events: [Event], _ rules: MergeRules) throws(MergeError) -> RecordState {
     if let state = foldLinear(events, rules) { return state }
-    let byDot = try distinctByDot(events)
-    try check(events, byDot)
+    let byID = try distinctByID(events)
+    try check(events, byID)
     var state = RecordState()
-    let order = CausalOrder(events, byDot)
-    if let (dot, missing) = order.circle { throw .gap(dot, missing: missing) }
+    let order = CausalOrder(events, byID)
+    if let (id, missing) = order.circle { throw .gap(id, missing: missing) }
     for index in order.places { state.merge(events[index], coversAll: false, rules) }
     return state
   }
@@ -26,10 +26,10 @@ extension RecordState {
     var known = Context.empty
     var version = Version.zero
     for event in events {
-      guard event.context == known, !known.covers(event.dot), event.version == version.next else {
+      guard event.context == known, !known.covers(event.id), event.version == version.next else {
         return nil
       }
-      known.insert(event.dot)
+      known.insert(event.id)
       version = event.version
     }
     var state = RecordState()
@@ -38,27 +38,27 @@ extension RecordState {
   }
 
   /// The indexes of the events, ordered by event id, each id once.
-  private static func distinctByDot(_ events: [Event]) throws(MergeError) -> [Int] {
+  private static func distinctByID(_ events: [Event]) throws(MergeError) -> [Int] {
     var distinct: [Int] = []
     distinct.reserveCapacity(events.count)
-    for index in events.indices.sorted(by: { events[$0].dot < events[$1].dot }) {
-      guard let last = distinct.last, events[last].dot == events[index].dot else {
+    for index in events.indices.sorted(by: { events[$0].id < events[$1].id }) {
+      guard let last = distinct.last, events[last].id == events[index].id else {
         distinct.append(index)
         continue
       }
-      if events[last] != events[index] { throw .fork(events[index].dot) }
+      if events[last] != events[index] { throw .fork(events[index].id) }
     }
     return distinct
   }
 
-  private static func check(_ events: [Event], _ byDot: [Int]) throws(MergeError) {
+  private static func check(_ events: [Event], _ byID: [Int]) throws(MergeError) {
     var all = Context.empty
-    for index in byDot { all.insert(events[index].dot) }
-    for index in byDot {
+    for index in byID { all.insert(events[index].id) }
+    for index in byID {
       let event = events[index]
-      if event.context.covers(event.dot) { throw .coversItself(event.dot) }
+      if event.context.covers(event.id) { throw .coversItself(event.id) }
       for entry in event.context.entries where all[entry.origin] < entry.sequence {
-        throw .gap(event.dot, missing: EventID(entry.origin, entry.sequence))
+        throw .gap(event.id, missing: EventID(entry.origin, entry.sequence))
       }
     }
   }

@@ -25,7 +25,7 @@ extension RecordState {
     return hasDeletion && hasOther
   }
 
-  package func hasSibling(_ dot: EventID) -> Bool { writes.contains { $0.dot == dot } }
+  package func hasSibling(_ id: EventID) -> Bool { writes.contains { $0.id == id } }
 
   /// The shown value of a field, by its stored name; the default or null of an unwritten field.
   package func value(of field: String, _ rules: MergeRules) -> Value {
@@ -114,6 +114,6 @@ extension RecordState {
     } else if rules.conflictPolicy == .latest, a.timestamp != b.timestamp {
       return a.timestamp < b.timestamp
     }
-    return (a.version, a.timestamp, a.dot) < (b.version, b.timestamp, b.dot)
+    return (a.version, a.timestamp, a.id) < (b.version, b.timestamp, b.id)
   }
 }

@@ -54,7 +54,7 @@ package struct RecordState: Hashable, Sendable {
 
   /// An event that is a sibling of some register.
   struct Write: Hashable, Sendable {
-    var dot: EventID
+    var id: EventID
     var version: Version
     var timestamp: Timestamp
     var operation: Operation

@@ -7,14 +7,14 @@ import StemmaEvents
 /// chooses the same one. A value that is not a time is never preferred to a time.
 enum TimeOrder {
   static func earlier(_ a: Value, _ b: Value) -> Value {
-    let (first, second) = (Moment(a), Moment(b))
+    let (first, second) = (PointInTime(a), PointInTime(b))
     if (first == nil) != (second == nil) { return first == nil ? b : a }
     if let first, let second, first != second { return first < second ? a : b }
     return text(a).hasBytes(before: text(b)) ? a : b
   }
 
   static func later(_ a: Value, _ b: Value) -> Value {
-    let (first, second) = (Moment(a), Moment(b))
+    let (first, second) = (PointInTime(a), PointInTime(b))
     if (first == nil) != (second == nil) { return first == nil ? b : a }
     if let first, let second, first != second { return first < second ? b : a }
     return text(a).hasBytes(before: text(b)) ? b : a
@@ -33,12 +33,12 @@ enum TimeOrder {
   }
 
   /// A point in time: seconds since 1970 and the digits of the fraction.
-  struct Moment: Comparable {
+  struct PointInTime: Comparable {
     let seconds: Int64
     /// Decimal digits without trailing zeros; byte order is the order of the fractions.
     let fraction: [UInt8]
 
-    static func < (a: Moment, b: Moment) -> Bool {
+    static func < (a: PointInTime, b: PointInTime) -> Bool {
       a.seconds != b.seconds ? a.seconds < b.seconds : a.fraction.lexicographicallyPrecedes(b.fraction)
     }
 
@@ -49,8 +49,8 @@ enum TimeOrder {
         fraction = []
       case .string(let text):
         var reader = Digits(Array(text.utf8))
-        guard let moment = reader.moment() else { return nil }
-        (seconds, fraction) = moment
+        guard let pointInTime = reader.pointInTime() else { return nil }
+        (seconds, fraction) = pointInTime
       default: return nil
       }
     }
@@ -63,7 +63,7 @@ enum TimeOrder {
 
     init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-    mutating func moment() -> (Int64, [UInt8])? {
+    mutating func pointInTime() -> (Int64, [UInt8])? {
       guard let year = number(4), take("-"), let month = number(2), take("-"), let day = number(2),
         (1...12).contains(month), (1...31).contains(day)
       else { return nil }

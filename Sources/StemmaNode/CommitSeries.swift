@@ -64,10 +64,10 @@ package final class CommitSeries {
   /// - Parameter durable: called on this thread after the commit is durable, at the latest when the
   ///   series ends, even with an error.
   package func commit(
-    _ note: CommitNote, durable: @escaping () throws -> Void,
+    _ message: CommitMessage, durable: @escaping () throws -> Void,
     _ body: (WriteTransaction) throws(NodeError) -> Void
   ) throws {
-    let write = try node.begin(note, transaction, beforeReadingLog: { [appender] in appender.drain() })
+    let write = try node.begin(message, transaction, beforeReadingLog: { [appender] in appender.drain() })
     try body(write)
     assert(holds(write.checkInvariants))
     node.take(write)
@@ -76,7 +76,7 @@ package final class CommitSeries {
     size.bytes += write.events.reduce(0) { $0 + Self.size(of: $1) }
     waiting.append(durable)
     appender.append(
-      write.events.isEmpty ? nil : Commit(write.events, note: write.note, digests: write.digests))
+      write.events.isEmpty ? nil : Commit(write.events, message: write.message, digests: write.digests))
     try report()
     assert(holds(checkInvariants))
   }
@@ -162,7 +162,7 @@ extension Node {
         failure = NodeError.tables(error)
       } catch { failure = error }
       guard let error = failure as? NodeError else { return }
-      failure = mended(error)
+      failure = recovered(error)
       // The log holds the series, and so do tables rebuilt from it.
       if isDurable, case NodeError.tables(.rebuilt)? = failure { failure = nil }
     }

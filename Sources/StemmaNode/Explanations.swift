@@ -19,14 +19,14 @@ package enum Explanations {
         + "\(path) holds an unfinished clone\(source.map { " of \($0)" } ?? ""); "
         + "`\(command(source == nil ? "pull PEER" : "pull", at: path))` goes on with it"
         + (reason == nil ? "; or take that directory away" : "")
-    case .logWithoutMark(let path):
-      "there is a log in \(path), and no \(NodeMark.fileName) beside it; put that file back from a backup, or choose "
+    case .logWithoutMetadata(let path):
+      "there is a log in \(path), and no \(NodeMetadata.fileName) beside it; put that file back from a backup, or choose "
         + "another directory"
-    case .lostMark(let path, true):
-      "the node in \(path) has lost its \(NodeMark.fileName), and has the copy of it: "
-        + "`cp \(word(Node.path(path, NodeMark.copyName))) \(word(Node.path(path, NodeMark.fileName)))` brings it back"
-    case .lostMark(let path, false):
-      "the node in \(path) has lost its \(NodeMark.fileName) and the copy of it; put them back from a backup, or make a new "
+    case .lostMetadata(let path, true):
+      "the node in \(path) has lost its \(NodeMetadata.fileName), and has the copy of it: "
+        + "`cp \(word(Node.path(path, NodeMetadata.copyName))) \(word(Node.path(path, NodeMetadata.fileName)))` brings it back"
+    case .lostMetadata(let path, false):
+      "the node in \(path) has lost its \(NodeMetadata.fileName) and the copy of it; put them back from a backup, or make a new "
         + "one with `\(command("repair --name NAME", at: path))`: the log is kept; "
         + "set scope and remotes again"
     case .noParent(let path):
@@ -35,7 +35,7 @@ package enum Explanations {
       "\(path) is there, and \(what), so it is not replaced; name another file"
     case .noTemporaryPlace(_, let error):
       "\(text(of: error)); temporary files are made there: name another folder, with `TMPDIR`"
-    case .badMark(let path, let what):
+    case .badMetadata(let path, let what):
       "\(path): \(what); restore it from a backup, or take it away, and its copy if there is "
         + "one, and `\(command("repair --name NAME", at: Log.parent(of: path)))` makes a new one"
     case .noSchema(let path): "\(path) is missing or empty; " + restoring(schema: path)
@@ -71,12 +71,12 @@ package enum Explanations {
     case .unacknowledged(let partition, let events):
       "partition \(partition) has events (up to number \(events)) that no peer is known to hold; "
         + "push first, or give them up with --discard"
-    case .damaged(let what): what
+    case .corrupt(let what): what
     case .missing(let missing): text(of: missing)
-    case .damagedPartition(let partition):
+    case .corruptPartition(let partition):
       "the log has lost events of partition \(partition), or may have, so its records can only be read until that is "
         + "repaired; `stemma verify` shows how"
-    case .doubledNames(let node, let path, let partition, let event):
+    case .duplicateEvents(let node, let path, let partition, let event):
       "the log of \(node) has \(event) of partition \(partition) twice: a machine was set back and wrote again; "
         + "`\(command("repair --fork", at: path))` repairs that; nothing is written or exchanged before"
     case .abandoned: "the commit was abandoned; nothing of it was written"
@@ -93,20 +93,21 @@ package enum Explanations {
   private static func remedy(of reason: NodeError) -> String {
     switch reason {
     // The line is not at fault.
-    case .malformedInput, .cannotRead, .log, .tables, .damaged, .missing, .damagedPartition, .doubledNames: ""
+    case .malformedInput, .cannotRead, .log, .tables, .corrupt, .missing, .corruptPartition, .duplicateEvents:
+      ""
     default: "fix the line and "
     }
   }
 
-  private static let moments =
+  private static let pointsInTime =
     "a time (2026-11-21T05:14:01Z, 2026-11-21, 2h, yesterday), a position (@5718) or an event (NAME:SEQUENCE, or "
     + "the first digits of its digest)"
 
   package static func text(of error: InspectionError) -> String {
     switch error {
-    case .notAMoment(let text): "`\(text)` is no point in history; write \(moments)"
-    case .notAMomentOrNode(let text):
-      "`\(text)` is neither a point in history nor a node; write \(moments), or name a remote or a node's directory"
+    case .notAPointInTime(let text): "`\(text)` is no point in history; write \(pointsInTime)"
+    case .notAPointInTimeOrNode(let text):
+      "`\(text)` is neither a point in history nor a node; write \(pointsInTime), or name a remote or a node's directory"
     case .notAnEvent(let text):
       "`\(text)` names nothing in the log; write a position (@5718), an event (NAME:SEQUENCE, or the first digits of its "
         + "digest) or, where one is taken, a commit (NAME.NUMBER; `stemma log --stat` shows them)"
@@ -144,15 +145,15 @@ package enum Explanations {
   }
 
   private static func text(of missing: MissingEvents) -> String {
-    let first = missing.places.first.map { "log/\($0.file) is damaged at byte \($0.offset)" }
+    let first = missing.places.first.map { "log/\($0.file) is corrupt at byte \($0.offset)" }
     let others = missing.places.count > 1 ? " and in \(counted(missing.places.count - 1, "other place"))" : ""
-    let why = (first ?? "the log is damaged") + others
+    let why = (first ?? "the log is corrupt") + others
     let advice = "; `stemma verify` lists all"
     if let record = missing.record { return "\(record) may have lost events: " + why + advice }
     if missing.isTold {
       return "what cannot be read is left out, and what would be wrong without it" + advice
     }
-    guard let words = RecordedDamage.words(missing.losses) else {
+    guard let words = RecordedCorruption.words(missing.losses) else {
       return why + (missing.isVague ? ", and the lost events cannot be determined" : "") + advice
     }
     return "\(words) cannot be read; they are left out, and what would be wrong without them: " + why + advice
@@ -256,7 +257,7 @@ package enum Explanations {
   package static func text(of reason: RebuildReason) -> String {
     switch reason {
     case .missing: "it is missing"
-    case .damaged(let what): what
+    case .corrupt(let what): what
     case .format(nil): "it holds no tables of a node"
     case .format: "it is of another version's format"
     case .schema: "it was made for another schema"
@@ -267,7 +268,7 @@ package enum Explanations {
   package static func text(of error: TablesError) -> String {
     switch error {
     case .needsRebuild(let path, let reason):
-      "\(path) cannot be used (\(text(of: reason))); `\(command("rebuild", at: Log.parent(of: path)))` makes it anew from "
+      "\(path) cannot be used (\(text(of: reason))); `\(command("rebuild", at: Log.parent(of: path)))` rebuilds it from "
         + "the log"
     case .rebuilt(let path, let reason):
       "\(path) could not be used (\(text(of: reason))), and was rebuilt from the log; try again"
@@ -277,8 +278,8 @@ package enum Explanations {
     case .io(let path, let operation, let code): System.failure(of: operation, at: path, code)
     case .pathTooLong(let path, let limit):
       "\(path) is longer than the \(limit) bytes that SQLite takes; choose a directory with a shorter path"
-    case .gap(let partition, let dot, let held):
-      "partition \(partition): event \(dot) came, but only \(held) before it is held"
+    case .gap(let partition, let id, let held):
+      "partition \(partition): event \(id) came, but only \(held) before it is held"
     case .merge(let model, let key, let error):
       "an event of \(model) \(KeyWords.text(key)) cannot be merged: \(error)"
     case .unfitKey(let model, let key):

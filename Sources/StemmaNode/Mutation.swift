@@ -86,7 +86,7 @@ package struct Mutation: Sendable {
     case .int(let whole): number = Double(whole)
     case .number(let text): number = Double(text)
     case .string(let text):
-      if text.utf8.count >= 10, let time = Moment.dateTime(text)?.millisecondsSince1970, time >= 0 {
+      if text.utf8.count >= 10, let time = PointInTime.dateTime(text)?.millisecondsSince1970, time >= 0 {
         return UInt64(time)
       }
       number = nil

@@ -10,7 +10,7 @@ package struct ConflictDescription: Sendable {
     /// The number that `resolve --take` expects.
     package var number: Int
     package var value: JSON
-    package var dot: EventID
+    package var id: EventID
     /// Whether it is a resolution of an earlier conflict.
     package var isResolution: Bool
     package var event: String
@@ -18,7 +18,7 @@ package struct ConflictDescription: Sendable {
     package var timestamp: Timestamp
     package var time: String
     package var origin: String
-    package var by: String?
+    package var author: String?
     /// For a change in conflict with deletions: those seen by its writer. An update undoes none.
     package var saw: [String] = []
 
@@ -28,7 +28,7 @@ package struct ConflictDescription: Sendable {
           ("n", .int(Int64(number))), ("value", value), ("event", .string(event)),
           ("version", .int(Int64(clamping: version))),
           ("timestamp", Value.int(Int64(bitPattern: timestamp.rawValue)).json), ("origin", .string(origin)),
-          ("by", by.map { .string($0) } ?? .null),
+          ("author", author.map { .string($0) } ?? .null),
         ] + (saw.isEmpty ? [] : [("saw", .array(saw.map { .string($0) }))]))
     }
   }
@@ -92,7 +92,7 @@ extension Node {
   package func openConflicts(
     _ filter: ConflictFilter, _ body: (OpenConflict) throws -> Void
   ) throws(NodeError) {
-    let scope = mark.scope
+    let scope = metadata.scope
     let isInScope: ((Partition) -> Bool)? =
       filter.kinds.contains(.dangling) ? { scope.contains($0) } : nil
     try reading { reader in
@@ -116,7 +116,7 @@ extension Node {
 
   /// Applies the events that other processes have appended to this node's log. Candidates of newer
   /// conflicts get their authors from them.
-  package func takeInOthers() throws(NodeError) { try locked { () throws(NodeError) in } }
+  package func adoptOthers() throws(NodeError) { try locked { () throws(NodeError) in } }
 
   /// Calls `body` with the conflicts of a batch and empties it.
   private func describe(
@@ -129,21 +129,21 @@ extension Node {
   }
 
   private func describe(
-    _ conflict: OpenConflict, _ description: EventDescription, _ events: [EventName: CandidateEvent?]
+    _ conflict: OpenConflict, _ description: EventDescription, _ events: [QualifiedEventID: CandidateEvent?]
   ) throws -> ConflictDescription {
     guard let model = schema.model(named: conflict.model) else {
       throw MutationError.unknownModel(conflict.model, known: [])
     }
-    let deletions = conflict.choices.filter(\.isDeletion).map { ($0.event.dot, $0.version) }
+    let deletions = conflict.choices.filter(\.isDeletion).map { ($0.event.id, $0.version) }
     let candidates = conflict.choices.enumerated().map { index, choice in
       let event = events[choice.event] ?? nil
       return ConflictDescription.Candidate(
-        number: index + 1, value: json(choice.value), dot: choice.event.dot,
+        number: index + 1, value: json(choice.value), id: choice.event.id,
         isResolution: event?.isDecision ?? (choice.operation == .resolve),
-        event: description.name(choice.event.dot),
+        event: description.name(choice.event.id),
         version: choice.version.rawValue, timestamp: choice.timestamp,
-        time: description.time(choice.timestamp), origin: description.originName(choice.event.dot.origin),
-        by: event?.by,
+        time: description.time(choice.timestamp), origin: description.originName(choice.event.id.origin),
+        author: event?.author,
         saw: choice.isDeletion
           ? [] : (event?.seen(of: deletions) ?? []).map(description.name))
     }
@@ -168,9 +168,9 @@ extension Node {
   }
 
   /// The events of the candidates. Reads each block that may contain them once.
-  private func events(of batch: ConflictBatch) throws -> [EventName: CandidateEvent?] {
+  private func events(of batch: ConflictBatch) throws -> [QualifiedEventID: CandidateEvent?] {
     // Nil: not read yet.
-    var events = [EventName: CandidateEvent?](minimumCapacity: 2 * batch.conflicts.count)
+    var events = [QualifiedEventID: CandidateEvent?](minimumCapacity: 2 * batch.conflicts.count)
     var records: [RecordKey] = []
     for conflict in batch.conflicts {
       for choice in conflict.choices { events.updateValue(nil, forKey: choice.event) }
@@ -181,7 +181,7 @@ extension Node {
     var reader = log.events(of: records, around: Omissions())
     while let stored = try reader.next() {
       guard let place = events.index(forKey: stored.event.name) else { continue }
-      events.values[place] = CandidateEvent(stored.event, by: reader.note?.by)
+      events.values[place] = CandidateEvent(stored.event, author: reader.message?.author)
     }
     return events
   }
@@ -207,10 +207,10 @@ extension Node {
   /// `kind`. Without `kind`, it must have only one conflict of that name.
   package func resolve(
     _ model: Model, _ key: JSON, field: String?, kind: ConflictFilter.Kind? = nil, _ resolution: Resolution,
-    _ note: CommitNote
+    _ message: CommitMessage
   ) throws(NodeError) {
     let settlement = try settlement(model, key, field: field, kind, resolution)
-    try write(note) { transaction throws(NodeError) in
+    try write(message) { transaction throws(NodeError) in
       guard let settlement else {
         let kind = kind.flatMap { RegisterConflict.Kind(rawValue: $0.rawValue) }
         return try transaction.resolve(model.name, key, field: field, kind: kind, resolution)
@@ -249,7 +249,7 @@ extension Node {
       throw .mutation(.severalConflicts(model: model.name, key: conflict.keyText, names: names))
     }
     return conflict.kind == .cardinality
-      ? try unlinking(conflict, but: try kept(conflict, resolution)) : try mending(conflict, resolution)
+      ? try unlinking(conflict, but: try kept(conflict, resolution)) : try settling(conflict, resolution)
   }
 
   /// The candidate of a cardinality conflict that keeps its link.
@@ -260,8 +260,8 @@ extension Node {
     let asked: String
     switch resolution {
     case .take(let number): (found, asked) = (conflict.candidates.first { $0.number == number }, "\(number)")
-    case .takeEvent(let dot):
-      let name = description.name(dot)
+    case .takeEvent(let id):
+      let name = description.name(id)
       (found, asked) = (conflict.candidates.first { $0.event == name }, name)
     case .shown: (found, asked) = (conflict.candidates.first, "shown")
     case .newest: (found, asked) = (conflict.candidates.max { $0.timestamp < $1.timestamp }, "newest")
@@ -298,7 +298,7 @@ extension Node {
   }
 
   /// The mutations that resolve a reference to an absent record.
-  private func mending(
+  private func settling(
     _ conflict: ConflictDescription, _ resolution: Resolution
   ) throws(NodeError) -> [Mutation] {
     guard let name = conflict.field, let child = schema.model(named: conflict.model),
@@ -319,7 +319,7 @@ extension Node {
   /// Resolves all value and delete conflicts in one commit. Returns their number before that:
   /// deleting a record resolves all of its conflicts, and perhaps some of others.
   package func resolveAll(
-    _ model: Model?, _ resolution: Resolution, _ note: CommitNote
+    _ model: Model?, _ resolution: Resolution, _ message: CommitMessage
   ) throws(NodeError) -> Int {
     var records: [(Model, Key)] = []
     try reading { reader in
@@ -332,7 +332,7 @@ extension Node {
         records.append((model, conflict.key))
       }
     }
-    return try write(note) { transaction throws(NodeError) in
+    return try write(message) { transaction throws(NodeError) in
       var count = 0
       for (model, key) in records { count += try transaction.conflicts(model, key).count }
       for (model, key) in records { try transaction.resolveAll(model, key, resolution) }
@@ -358,7 +358,7 @@ extension OpenConflict.Choice {
 
 extension Event {
   /// The writes among `writes` to the same record that this event's writer had seen.
-  func seen(of writes: [(dot: EventID, version: Version)]) -> [EventID] {
-    writes.map(\.dot).filter(hasSeen)
+  func seen(of writes: [(id: EventID, version: Version)]) -> [EventID] {
+    writes.map(\.id).filter(hasSeen)
   }
 }

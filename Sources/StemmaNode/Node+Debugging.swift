@@ -18,24 +18,24 @@ extension Node {
   private func checkBeliefs() throws(NodeError) {
     log.checkInvariants()
     clock.checkInvariants()
-    mark.checkInvariants()
+    metadata.checkInvariants()
     func require(_ holds: Bool, _ what: String) throws(NodeError) {
-      if !holds { throw .damaged(what: what) }
+      if !holds { throw .corrupt(what: what) }
     }
-    try require(log.id == mark.logID, "the node metadata names another log")
+    try require(log.id == metadata.logID, "the node metadata names another log")
     do { try tables.checkInvariants() } catch { throw .tables(error) }
-    guard mark.damage == nil, log.recovery.damage.isEmpty, !mark.isUnfinished else { return }
+    guard metadata.corruption == nil, log.recovery.corruption.isEmpty, !metadata.isUnfinished else { return }
     try reading { try $0.checkInvariants() }
     let applied = try reading { try $0.applied() }
     let token = applied.token
-    let held = try reading { try $0.knowledge() }
+    let held = try reading { try $0.versionVector() }
     try require(applied.synced == log.syncedToken, "log and tables are durable up to different positions")
     try require(token == log.token, "the tables are at \(token.position), the log at \(log.end)")
     try Self.wrapping {
-      if try log.streams() != held { throw NodeError.damaged(what: "log and tables hold other streams") }
+      if try log.streams() != held { throw NodeError.corrupt(what: "log and tables hold other streams") }
     }
     for partition in held.partitions.keys {
-      try require(mark.scope.contains(partition), "\(partition) is held, outside of the scope")
+      try require(metadata.scope.contains(partition), "\(partition) is held, outside of the scope")
     }
   }
 }

@@ -13,10 +13,11 @@ extension Node {
   }
 
   private var greeting: Greeting {
-    var named = mark.origins.map { NamedOrigin($0, nodeName: mark.name, isOwn: true) }
-    named += mark.names.map { NamedOrigin($0.key, nodeName: $0.value, isOwn: false) }
+    var named = metadata.origins.map { NamedOrigin($0, nodeName: metadata.name, isOwn: true) }
+    named += metadata.names.map { NamedOrigin($0.key, nodeName: $0.value, isOwn: false) }
     return Greeting(
-      logID: mark.logID, nodeName: mark.name, origins: named, schema: SDL.print(schema), scope: mark.scope)
+      logID: metadata.logID, nodeName: metadata.name, origins: named, schema: SDL.print(schema),
+      scope: metadata.scope)
   }
 
   /// The indexes of another user's log are not trusted.
@@ -34,49 +35,49 @@ extension Node {
   /// The peers that a remote's name or a directory denotes; nil: all remotes.
   package func peers(_ text: String?) throws(NodeError) -> [RemotePeer] {
     guard let text else {
-      if mark.remotes.isEmpty { throw .noRemotes }
-      return mark.remotes
+      if metadata.remotes.isEmpty { throw .noRemotes }
+      return metadata.remotes
     }
-    if let remote = mark.remotes.first(where: { $0.name == text }) { return [remote] }
+    if let remote = metadata.remotes.first(where: { $0.name == text }) { return [remote] }
     do {
-      if try ports.exists(NodeMark.fileName, in: text) { return [RemotePeer(name: text, address: text)] }
+      if try ports.exists(NodeMetadata.fileName, in: text) { return [RemotePeer(name: text, address: text)] }
     } catch { throw .log(error) }
-    if let lost = try Self.lostMark(in: text, ports) { throw lost }
-    throw .unknownRemote(text, known: mark.remotes.map(\.name))
+    if let lost = try Self.lostMetadata(in: text, ports) { throw lost }
+    throw .unknownRemote(text, known: metadata.remotes.map(\.name))
   }
 
   package func addRemote(_ name: String, _ address: String) throws(NodeError) {
     try withWriterLock { () throws(NodeError) in
-      mark = try Self.readMark(directory, ports)
-      guard !mark.remotes.contains(where: { $0.name == name }) else {
+      metadata = try Self.readMetadata(directory, ports)
+      guard !metadata.remotes.contains(where: { $0.name == name }) else {
         throw .notAPeer(path: name, reason: "a remote of that name is there; remove it first")
       }
-      _ = try Self.readMark(address, ports)
-      mark.remotes.append(RemotePeer(name: name, address: Self.absolute(address)))
-      try saveMark()
+      _ = try Self.readMetadata(address, ports)
+      metadata.remotes.append(RemotePeer(name: name, address: Self.absolute(address)))
+      try saveMetadata()
     }
   }
 
   package func removeRemote(_ name: String) throws(NodeError) {
-    try changeRemote(name) { (index) throws(NodeError) in mark.remotes.remove(at: index) }
+    try changeRemote(name) { (index) throws(NodeError) in metadata.remotes.remove(at: index) }
   }
 
   /// Changes the directory of a remote. The record of its last exchange is removed.
   package func setRemote(_ name: String, _ address: String) throws(NodeError) {
     try changeRemote(name) { (index) throws(NodeError) in
-      _ = try Self.readMark(address, ports)
-      mark.remotes[index] = RemotePeer(name: name, address: Self.absolute(address))
+      _ = try Self.readMetadata(address, ports)
+      metadata.remotes[index] = RemotePeer(name: name, address: Self.absolute(address))
     }
   }
 
   private func changeRemote(_ name: String, _ change: (Int) throws(NodeError) -> Void) throws(NodeError) {
     try withWriterLock { () throws(NodeError) in
-      mark = try Self.readMark(directory, ports)
-      guard let index = mark.remotes.firstIndex(where: { $0.name == name }) else {
-        throw .unknownRemote(name, known: mark.remotes.map(\.name))
+      metadata = try Self.readMetadata(directory, ports)
+      guard let index = metadata.remotes.firstIndex(where: { $0.name == name }) else {
+        throw .unknownRemote(name, known: metadata.remotes.map(\.name))
       }
       try change(index)
-      try saveMark()
+      try saveMetadata()
     }
   }
 
@@ -95,12 +96,12 @@ extension Node {
   ) throws(NodeError) -> TransferReport {
     let peer = try open(at: source, options.ofPeer(writes: false))
     // The copy would be indistinguishable from a complete clone.
-    guard peer.mark.unfinishedClone == nil else {
+    guard peer.metadata.unfinishedClone == nil else {
       throw .notAPeer(path: source, reason: Explanations.unfinishedPeer + ", and nothing was cloned")
     }
     let scope: Scope
     do throws(ReplicationError) {
-      scope = partitions.isEmpty ? peer.mark.scope : try Scope(patterns: partitions)
+      scope = partitions.isEmpty ? peer.metadata.scope : try Scope(patterns: partitions)
     } catch { throw .replication(error) }
     try peer.checkNames()
     let (run, leftOut) = try run([], of: [peer], within: [scope])
@@ -109,12 +110,13 @@ extension Node {
       let remote = RemotePeer(name: sourceName, address: absolute(source))
       node = try create(
         at: directory, schema: SDL.print(peer.schema), name: name, scope: scope,
-        clone: (remote, peer.mark.logID, peer.greeting), options: options)
+        clone: (remote, peer.metadata.logID, peer.greeting), options: options)
     } catch .alreadyANode {
-      let mark = try readMark(directory, options.ports)
-      guard let begun = mark.unfinishedClone else { throw .alreadyANode(path: directory, source: source) }
-      guard begun == peer.mark.logID, scope == mark.scope, mark.name == name ?? mark.name else {
-        let other = mark.remotes.first { $0.name == sourceName }?.address
+      let metadata = try readMetadata(directory, options.ports)
+      guard let begun = metadata.unfinishedClone else { throw .alreadyANode(path: directory, source: source) }
+      guard begun == peer.metadata.logID, scope == metadata.scope, metadata.name == name ?? metadata.name
+      else {
+        let other = metadata.remotes.first { $0.name == sourceName }?.address
         throw .unfinishedClone(path: directory, source: other, nil)
       }
       node = try open(at: directory, options)
@@ -129,7 +131,7 @@ extension Node {
         return report
       }
     } catch { throw .unfinishedClone(path: directory, source: source, error) }
-    guard var pulled = report.pulled else { throw .damaged(what: "a pull ended without a report") }
+    guard var pulled = report.pulled else { throw .corrupt(what: "a pull ended without a report") }
     pulled.notices =
       try peer.idlePatterns(partitions).map { Self.sentence(ofIdlePattern: $0, at: [peer]) } + report.notices
       + leftOut.map(\.sentence)
@@ -144,14 +146,14 @@ extension Node {
   /// Updates the address of a clone's source, which has moved or is a copy.
   private func moveSource(to address: String) throws(NodeError) {
     try withWriterLock { () throws(NodeError) in
-      mark = try Self.readMark(directory, ports)
-      guard let index = mark.remotes.firstIndex(where: { $0.name == Self.sourceName }) else {
-        mark.remotes.append(RemotePeer(name: Self.sourceName, address: address))
-        return try saveMark()
+      metadata = try Self.readMetadata(directory, ports)
+      guard let index = metadata.remotes.firstIndex(where: { $0.name == Self.sourceName }) else {
+        metadata.remotes.append(RemotePeer(name: Self.sourceName, address: address))
+        return try saveMetadata()
       }
-      guard mark.remotes[index].address != address else { return }
-      mark.remotes[index].address = address
-      try saveMark()
+      guard metadata.remotes[index].address != address else { return }
+      metadata.remotes[index].address = address
+      try saveMetadata()
     }
   }
 
@@ -159,20 +161,22 @@ extension Node {
   /// least the same events. Returns true if it was another node.
   @discardableResult
   private func finishClone(from peer: Node) throws(NodeError) -> Bool {
-    guard let source = mark.unfinishedClone, peer.mark.unfinishedClone == nil,
-      try Self.run([], of: [peer], within: [mark.scope]).leftOut.isEmpty
+    guard let source = metadata.unfinishedClone, peer.metadata.unfinishedClone == nil,
+      try Self.run([], of: [peer], within: [metadata.scope]).leftOut.isEmpty
     else { return false }
-    let isOther = source != peer.mark.logID
+    let isOther = source != peer.metadata.logID
     if isOther {
-      let scopes = [Scope.everything, mark.scope]
-      guard scopes.contains(peer.mark.scope) else { return false }
-      let (held, theirs) = (try reading { try $0.knowledge() }, try peer.reading { try $0.knowledge() })
+      let scopes = [Scope.everything, metadata.scope]
+      guard scopes.contains(peer.metadata.scope) else { return false }
+      let (held, theirs) = (
+        try reading { try $0.versionVector() }, try peer.reading { try $0.versionVector() }
+      )
       guard held.eventCount > 0, held.lag(against: theirs).allSatisfy({ $0.ahead == 0 }) else { return false }
     }
     try withWriterLock { () throws(NodeError) in
-      mark = try Self.readMark(directory, ports)
-      mark.unfinishedClone = nil
-      try saveMark()
+      metadata = try Self.readMetadata(directory, ports)
+      metadata.unfinishedClone = nil
+      try saveMetadata()
     }
     return isOther
   }
@@ -208,7 +212,7 @@ extension Node {
         }
       }
       // The recorded exchange does not include this advice.
-      if mark.unfinishedClone != nil, case .notAPeer(let path, let reason) = error {
+      if metadata.unfinishedClone != nil, case .notAPeer(let path, let reason) = error {
         throw .notAPeer(
           path: path,
           reason: reason
@@ -222,13 +226,13 @@ extension Node {
   }
 
   private func record(_ exchange: LastExchange, _ address: String) throws(NodeError) {
-    guard options.mode == .write, mark.remotes.contains(where: { $0.address == address }) else { return }
+    guard options.mode == .write, metadata.remotes.contains(where: { $0.address == address }) else { return }
     try withWriterLock { () throws(NodeError) in
-      mark = try Self.readMark(directory, ports)
-      for index in mark.remotes.indices where mark.remotes[index].address == address {
-        mark.remotes[index].lastExchange = exchange
+      metadata = try Self.readMetadata(directory, ports)
+      for index in metadata.remotes.indices where metadata.remotes[index].address == address {
+        metadata.remotes[index].lastExchange = exchange
       }
-      try saveMark()
+      try saveMetadata()
     }
   }
 
@@ -254,7 +258,8 @@ extension Node {
       attempts += 1
       try locked { () throws(NodeError) in }
       let run: Scope
-      (run, leftOut) = try Self.run(partitions, of: [self, peer], within: [mark.scope, peer.mark.scope])
+      (run, leftOut) = try Self.run(
+        partitions, of: [self, peer], within: [metadata.scope, peer.metadata.scope])
       do throws(NodeError) {
         report = try exchange(session(with: peer, task, run, progress))
         break
@@ -264,11 +269,11 @@ extension Node {
       }
     }
     if pulls, partitions.isEmpty, try finishClone(from: peer) {
-      report.notices.append("this clone counts as whole now: it has all that \(peer.mark.name) has")
+      report.notices.append("this clone counts as whole now: it has all that \(peer.metadata.name) has")
     }
-    if mark.unfinishedClone != nil { report.notices.append(Explanations.unfinishedClone) }
-    if peer.mark.unfinishedClone != nil {
-      report.notices.append("\(peer.mark.name): \(Explanations.unfinishedPeer)")
+    if metadata.unfinishedClone != nil { report.notices.append(Explanations.unfinishedClone) }
+    if peer.metadata.unfinishedClone != nil {
+      report.notices.append("\(peer.metadata.name): \(Explanations.unfinishedPeer)")
     }
     // For a sync the partitions of either node, otherwise those of the sender.
     let senders = (pulls ? [peer] : []) + (pushes ? [self] : [])
@@ -293,13 +298,13 @@ extension Node {
   }
 
   private static func sentence(ofIdlePattern pattern: String, at nodes: [Node]) -> String {
-    "no partition of \(Explanations.list(nodes.map(\.mark.name), "or")) fits `\(pattern)`"
+    "no partition of \(Explanations.list(nodes.map(\.metadata.name), "or")) fits `\(pattern)`"
   }
 
   /// Partitions that are not exchanged, because a node lost events in them.
   private struct LeftOut {
     let node: String
-    let losses: [RecordedDamage.Loss]
+    let losses: [RecordedCorruption.Loss]
     let partitions: [String]
 
     var sentence: String {
@@ -309,8 +314,8 @@ extension Node {
     }
 
     var error: NodeError {
-      let lost = RecordedDamage.words(losses) ?? "events"
-      return .damaged(what: "\(node) has lost \(lost), so what it has of these was left out: repair it first")
+      let lost = RecordedCorruption.words(losses) ?? "events"
+      return .corrupt(what: "\(node) has lost \(lost), so what it has of these was left out: repair it first")
     }
   }
 
@@ -323,13 +328,13 @@ extension Node {
     let exchanged = NarrowedScope(scopes + [try scope(patterns)])
     var leftOut: [LeftOut] = []
     for node in nodes {
-      guard let damage = node.mark.damage else { continue }
-      if damage.isVague { try node.checkLogIsWhole() }
-      let partitions = damage.partitions.filter(exchanged.contains).sorted().map(\.description)
+      guard let corruption = node.metadata.corruption else { continue }
+      if corruption.isVague { try node.checkLogIsWhole() }
+      let partitions = corruption.partitions.filter(exchanged.contains).sorted().map(\.description)
       guard !partitions.isEmpty else { continue }
       patterns += partitions.map { "!" + $0 }
-      let losses = damage.losses.filter { exchanged.contains(Partition($0.partition)) }
-      leftOut.append(LeftOut(node: node.mark.name, losses: losses, partitions: partitions))
+      let losses = corruption.losses.filter { exchanged.contains(Partition($0.partition)) }
+      leftOut.append(LeftOut(node: node.metadata.name, losses: losses, partitions: partitions))
     }
     return (try scope(patterns), leftOut)
   }
@@ -346,14 +351,14 @@ extension Node {
     with peer: Node, _ task: Session.Task, _ run: Scope, _ progress: @escaping (UInt64, UInt64) -> Void
   ) throws(NodeError) -> Pair {
     let (opening, greeting) = Session.opening(try sessionNode(with: peer, task))
-    let theirs = try peer.durableKnowledge()
+    let theirs = try peer.durableVector()
     return Pair(
       task: task, run: run,
       own: Participant(
-        self, opening, held: try durableKnowledge(), bytesReadBefore: log.bytesRead,
+        self, opening, held: try durableVector(), bytesReadBefore: log.bytesRead,
         progress: progress),
       peer: Participant(
-        peer, .answering(try peer.sessionNode(with: self, task), knowledge: theirs), held: theirs,
+        peer, .answering(try peer.sessionNode(with: self, task), versionVector: theirs), held: theirs,
         bytesReadBefore: 0,
         progress: progress),
       greeting: greeting)
@@ -361,19 +366,19 @@ extension Node {
 
   /// The version vector of the durable log. A reader's tables may be ahead of it, by relaxed
   /// commits and by commits that others have made since it opened the log.
-  private func durableKnowledge() throws(NodeError) -> VersionVector {
+  private func durableVector() throws(NodeError) -> VersionVector {
     if options.mode == .write {
-      return try locked { () throws(NodeError) in try reading { try $0.knowledge() } }
+      return try locked { () throws(NodeError) in try reading { try $0.versionVector() } }
     }
-    var (held, token) = try reading { (try $0.knowledge(), try $0.token()) }
+    var (held, token) = try reading { (try $0.versionVector(), try $0.token()) }
     guard token.position > log.durableEnd else { return held }
     try Self.wrapping {
       _ = try log.refresh()
       var events = log.unsyncedEvents(to: token.position, around: Omissions())
       while let event = try events.next()?.event {
-        let head = held[event.partition, event.dot.origin]
-        held[event.partition, event.dot.origin] = StreamHead(
-          sequence: min(head.sequence, Sequence(event.dot.sequence.rawValue - 1)),
+        let head = held[event.partition, event.id.origin]
+        held[event.partition, event.id.origin] = StreamHead(
+          sequence: min(head.sequence, SequenceNumber(event.id.sequence.rawValue - 1)),
           hash: head.hash - event.digest.hash)
       }
     }
@@ -401,12 +406,12 @@ extension Node {
           guard let greeting = own.greeted else { continue }
           own.greeted = nil
           try Self.refuseForks(self, peer.node, in: pair.run)
-          let knowledge = try reading { try $0.knowledge() }
+          let versionVector = try reading { try $0.versionVector() }
           outgoing += try own.messages(
             after: own.session.begin(
-              pair.task, node: sessionNode(with: peer.node, pair.task), scope: mark.scope,
+              pair.task, node: sessionNode(with: peer.node, pair.task), scope: metadata.scope,
               narrowedTo: pair.run,
-              knowledge: knowledge))
+              versionVector: versionVector))
           try learn(greeting)
           try peer.node.learn(self.greeting)
         }
@@ -426,7 +431,7 @@ extension Node {
     try conclude(own)
     try peer.node.conclude(peer)
     // A corrupt end of a journal hides an unknown number of events from readers.
-    if peer.node.mark.damage == nil, !peer.node.log.isHarmless(peer.node.log.recovery.damage) {
+    if peer.node.metadata.corruption == nil, !peer.node.log.isHarmless(peer.node.log.recovery.corruption) {
       try peer.node.checkLogIsWhole()
     }
     guard let summary = own.summary else {
@@ -437,24 +442,24 @@ extension Node {
     var report = ExchangeReport()
     report.pulled = summary.pulled.map { TransferReport($0, of: own) }
     report.pushed = summary.pushed.map { TransferReport($0, of: peer) }
-    report.notices = mark.peerTypes.filter { $0.peer == peer.node.mark.logID.description }
+    report.notices = metadata.peerTypes.filter { $0.peer == peer.node.metadata.logID.description }
       .compactMap { $0.difference(from: schema)?.sentence }
-    report.notices += notices + peer.node.notices.map { "\(peer.node.mark.name): \($0)" }
+    report.notices += notices + peer.node.notices.map { "\(peer.node.metadata.name): \($0)" }
     return report
   }
 
   /// Stores the names of a peer's origins, and the fields that its schema declares with another
   /// type. A clone has the names from the beginning.
   private func learn(_ greeting: Greeting) throws(NodeError) {
-    var told = mark
+    var told = metadata
     told.learn(greeting)
     try told.learnTypes(of: greeting, against: schema)
-    guard told != mark, options.mode == .write else { return }
+    guard told != metadata, options.mode == .write else { return }
     try withWriterLock { () throws(NodeError) in
-      mark = try Self.readMark(directory, ports)
-      mark.learn(greeting)
-      try mark.learnTypes(of: greeting, against: schema)
-      try saveMark()
+      metadata = try Self.readMetadata(directory, ports)
+      metadata.learn(greeting)
+      try metadata.learnTypes(of: greeting, against: schema)
+      try saveMetadata()
     }
   }
 
@@ -463,7 +468,7 @@ extension Node {
     guard options.mode == .write else { return }
     try locked { () throws(NodeError) in
       let retired = participant.summary?.originsToRetire ?? []
-      if retired.contains(mark.origin) {
+      if retired.contains(metadata.origin) {
         try beginOrigin(because: "a peer holds more of this node's origin than the node itself")
       }
     }
@@ -476,7 +481,7 @@ extension Node {
       return
     }
     try locked { () throws(NodeError) in
-      guard mark.origin == fork.origin else { return }
+      guard metadata.origin == fork.origin else { return }
       try beginOrigin(because: "a peer holds other events under this node's origin")
     }
   }
@@ -487,12 +492,12 @@ extension Node {
     _ summary: SessionSummary, by peer: Node, in run: Scope
   ) throws(NodeError) {
     guard options.mode == .write else { return }
-    let name = peer.mark.logID.description
-    let exchanged = NarrowedScope([mark.scope, peer.mark.scope, run])
+    let name = peer.metadata.logID.description
+    let exchanged = NarrowedScope([metadata.scope, peer.metadata.scope, run])
     try locked { () throws(NodeError) in
       var held: [Acknowledgement] = []
-      for (partition, streams) in summary.peerKnowledge.partitions {
-        for (origin, head) in streams where mark.mayOwn(origin) {
+      for (partition, streams) in summary.peerVector.partitions {
+        for (origin, head) in streams where metadata.mayOwn(origin) {
           held.append(
             Acknowledgement(peer: name, partition: partition, origin: origin, sequence: head.sequence))
         }
@@ -500,7 +505,7 @@ extension Node {
       try Self.wrapping {
         try tables.write { transaction throws(TablesError) in
           try transaction.confirm(
-            held, by: name, in: { exchanged.contains($0) || !peer.mark.scope.contains($0) })
+            held, by: name, in: { exchanged.contains($0) || !peer.metadata.scope.contains($0) })
         }
       }
     }

@@ -16,12 +16,12 @@ extension Node {
   /// Reads only the node's small files, for shell completion.
   package static func names(near path: String, _ ports: Ports = Ports()) throws(NodeError) -> Names {
     let directory = try nearest(from: path)
-    let mark = try readMark(directory, ports)
+    let metadata = try readMetadata(directory, ports)
     let models = try readSchema(directory, ports).models
     var names = Names()
     names.models = models.map(\.name)
-    names.remotes = mark.remotes.map(\.name)
-    names.origins = Set(mark.origins + mark.names.keys).map { mark.displayName(of: $0) }.sorted()
+    names.remotes = metadata.remotes.map(\.name)
+    names.origins = Set(metadata.origins + metadata.names.keys).map { metadata.displayName(of: $0) }.sorted()
     for model in models { names.fields[model.name] = model.fields.map(\.name) }
     return names
   }

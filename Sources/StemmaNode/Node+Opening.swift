@@ -25,7 +25,7 @@ extension Node {
     /// and builds temporary ones if none are usable.
     package var leavesFiles = false
     /// Whether a reader records the corruption that it meets, if it can write. Not for peers.
-    package var recordsDamage = true
+    package var recordsCorruption = true
     /// Whether journals stay in memory after opening, for a node that is about to send its events.
     package var keepsJournals = false
     /// Called during a rebuild of the tables with the number of finished events and the total.
@@ -38,7 +38,7 @@ extension Node {
     func ofPeer(writes: Bool) -> OpeningOptions {
       var options = self
       options.mode = writes ? .write : .read
-      options.recordsDamage = writes
+      options.recordsCorruption = writes
       options.keepsJournals = true
       return options
     }
@@ -57,14 +57,14 @@ extension Node {
   package static func nearest(from path: String) throws(NodeError) -> String {
     var candidate = absolute(path)
     // Without permission to enter, it is unknown whether there is a node.
-    if access(self.path(candidate, NodeMark.fileName), F_OK) != 0, errno == EACCES {
+    if access(self.path(candidate, NodeMetadata.fileName), F_OK) != 0, errno == EACCES {
       throw .log(.system(path: path, operation: "stat", errno: EACCES))
     }
     while true {
       let shown = candidate == absolute(path) ? path : candidate
       if isNode(at: candidate) { return shown }
       // Otherwise a command could act on a node further up.
-      if let lost = try lostMark(in: shown, Ports()) { throw lost }
+      if let lost = try lostMetadata(in: shown, Ports()) { throw lost }
       guard let slash = candidate.lastIndex(of: "/"), candidate != "/" else { throw .noNode(path: path) }
       candidate = slash == candidate.startIndex ? "/" : String(candidate[..<slash])
     }
@@ -72,18 +72,19 @@ extension Node {
 
   /// Whether a directory is a node.
   package static func isNode(at path: String) -> Bool {
-    FileManager.default.fileExists(atPath: Self.path(path, NodeMark.fileName))
+    FileManager.default.fileExists(atPath: Self.path(path, NodeMetadata.fileName))
   }
 
-  /// Returns `.lostMark` if a directory has everything of a node except the metadata.
-  static func lostMark(in directory: String, _ ports: Ports) throws(NodeError) -> NodeError? {
+  /// Returns `.lostMetadata` if a directory has everything of a node except the metadata.
+  static func lostMetadata(in directory: String, _ ports: Ports) throws(NodeError) -> NodeError? {
     do throws(LogError) {
       guard try ports.isReadable(schemaFileName, in: directory) else { return nil }
       // Other software also has directories of that name.
       guard try Log.id(in: path(directory, logDirectoryName), fileSystem: ports.fileSystem) != nil else {
         return nil
       }
-      return .lostMark(path: directory, hasCopy: try ports.isReadable(NodeMark.copyName, in: directory))
+      return .lostMetadata(
+        path: directory, hasCopy: try ports.isReadable(NodeMetadata.copyName, in: directory))
     } catch {
       if error.isNotFound { return nil }
       throw .log(error)
@@ -109,7 +110,7 @@ extension Node {
     do {
       let node = try wrapping { () throws -> Node in
         func refuseNode() throws {
-          guard try ports.exists(NodeMark.fileName, in: directory) else { return }
+          guard try ports.exists(NodeMetadata.fileName, in: directory) else { return }
           throw NodeError.alreadyANode(path: directory)
         }
         try refuseNode()
@@ -132,26 +133,27 @@ extension Node {
           in: path(directory, logDirectoryName), id: LogID(ports.newID()), fileSystem: ports.fileSystem,
           options: options.log(.readWrite))
         guard let identity = log.recovery.watermarkIdentity else {
-          throw NodeError.damaged(what: "no watermark")
+          throw NodeError.corrupt(what: "no watermark")
         }
         try ports.replace(path(directory, schemaFileName), with: Array(canonical.utf8), in: directory)
-        var mark = NodeMark(
+        var metadata = NodeMetadata(
           logID: log.id, name: name ?? defaultName, origins: [Origin(ports.newID())], watermark: identity,
           scope: scope)
         if let clone {
-          mark.remotes = [clone.source]
-          mark.unfinishedClone = clone.log
-          mark.learn(clone.greeting)
+          metadata.remotes = [clone.source]
+          metadata.unfinishedClone = clone.log
+          metadata.learn(clone.greeting)
         }
-        let tables = try openTables(directory, schema, log, mark, options).tables
-        try save(mark, in: directory, ports)
+        let tables = try openTables(directory, schema, log, metadata, options).tables
+        try save(metadata, in: directory, ports)
         return Node(
-          directory: directory, mark: mark, schema: schema, options: options, log: log, tables: tables)
+          directory: directory, metadata: metadata, schema: schema, options: options, log: log, tables: tables
+        )
       }
       node.schemaWarnings = warnings
       return node
     } catch .log(.logExists(let path)) {
-      throw isNode(at: directory) ? .alreadyANode(path: directory) : .logWithoutMark(path: path)
+      throw isNode(at: directory) ? .alreadyANode(path: directory) : .logWithoutMetadata(path: path)
     }
   }
 
@@ -177,7 +179,7 @@ extension Node {
     patient.wait = min(options.wait, 0.5)
     do throws(NodeError) { return try openForWriting(directory, patient) } catch {
       let accepted: Acceptance? =
-        error.isInUse || error.logDamage != nil
+        error.isInUse || error.logCorruption != nil
         ? .behind : error.isRefusalToWrite ? .any(isDiskFull: error.isDiskFull) : nil
       guard let accepted, let node = try openForReading(directory, options, accepts: accepted) else {
         throw error
@@ -199,18 +201,23 @@ extension Node {
     case asTheyAre
   }
 
-  static func readMark(_ directory: String, _ ports: Ports) throws(NodeError) -> NodeMark {
-    try mark(try bytes(of: NodeMark.fileName, in: directory, ports), directory, ports)
+  static func readMetadata(_ directory: String, _ ports: Ports) throws(NodeError) -> NodeMetadata {
+    try metadata(try bytes(of: NodeMetadata.fileName, in: directory, ports), directory, ports)
   }
 
   /// Parses the metadata, or its copy if these bytes are corrupt. The copy gets no watermark, which
   /// begins a new origin, because it may be older than the last metadata.
-  static func mark(_ bytes: [UInt8], _ directory: String, _ ports: Ports) throws(NodeError) -> NodeMark {
-    do throws(NodeError) { return try NodeMark(bytes, path: path(directory, NodeMark.fileName)) } catch {
-      let (name, original) = (NodeMark.copyName, error)
-      guard case .badMark = original else { throw original }
+  static func metadata(_ bytes: [UInt8], _ directory: String, _ ports: Ports) throws(NodeError)
+    -> NodeMetadata
+  {
+    do throws(NodeError) {
+      return try NodeMetadata(bytes, path: path(directory, NodeMetadata.fileName))
+    } catch {
+      let (name, original) = (NodeMetadata.copyName, error)
+      guard case .badMetadata = original else { throw original }
       do throws(NodeError) {
-        var copy = try NodeMark(try Self.bytes(of: name, in: directory, ports), path: path(directory, name))
+        var copy = try NodeMetadata(
+          try Self.bytes(of: name, in: directory, ports), path: path(directory, name))
         copy.watermark = .none
         return copy
       } catch {
@@ -237,7 +244,7 @@ extension Node {
   private static func openForReading(
     _ directory: String, _ options: OpeningOptions, accepts accepted: Acceptance
   ) throws(NodeError) -> Node? {
-    let mark = try readMark(directory, options.ports)
+    let metadata = try readMetadata(directory, options.ports)
     let schema = try readSchema(directory, options.ports)
     var refusal: String?
     var takesBehind = false
@@ -252,10 +259,10 @@ extension Node {
     }
     return try wrapping {
       let log = try Log.open(
-        in: path(directory, logDirectoryName), id: mark.logID, fileSystem: options.ports.fileSystem,
+        in: path(directory, logDirectoryName), id: metadata.logID, fileSystem: options.ports.fileSystem,
         options: options.log(.readOnly))
       let end = log.token
-      let isDamaged = mark.damage != nil || !log.recovery.damage.isEmpty
+      let isCorrupt = metadata.corruption != nil || !log.recovery.corruption.isEmpty
       var tables: Tables?
       var token = end
       do throws(TablesError) {
@@ -271,9 +278,9 @@ extension Node {
       }
       var notices: [String] = []
       let isCurrent = token == end
-      let canFollow = try isDamaged && !isCurrent && !mark.isUnfinished && log.stillMatches(token)
-      let isUsable = takesAll || !mark.isUnfinished && (isCurrent || takesBehind)
-      if !isUsable, !isDamaged || canFollow && refusal == nil { tables = nil }
+      let canFollow = try isCorrupt && !isCurrent && !metadata.isUnfinished && log.stillMatches(token)
+      let isUsable = takesAll || !metadata.isUnfinished && (isCurrent || takesBehind)
+      if !isUsable, !isCorrupt || canFollow && refusal == nil { tables = nil }
       if canFollow {
         notices.append("the tables are behind the log: the records are shown as they were some time ago")
       } else if !isCurrent, takesBehind {
@@ -283,64 +290,68 @@ extension Node {
       }
       if let tables {
         let node = Node(
-          directory: directory, mark: mark, schema: schema, options: options, log: log, tables: tables)
-        node.notices += notices + mark.sentences
-        if mark.isFromCopy {
+          directory: directory, metadata: metadata, schema: schema, options: options, log: log, tables: tables
+        )
+        node.notices += notices + metadata.sentences
+        if metadata.isFromCopy {
           node.notices.append(
-            "\(NodeMark.fileName) is damaged, its copy is read; the next write makes it anew")
+            "\(NodeMetadata.fileName) is corrupt, its copy is read; the next write recreates it")
         }
-        if isDamaged, mark.damage == nil {
+        if isCorrupt, metadata.corruption == nil {
           var isKnown = false
-          if !mark.isUnfinished, !log.isHarmless(log.recovery.damage) {
+          if !metadata.isUnfinished, !log.isHarmless(log.recovery.corruption) {
             do throws(NodeError) {
-              try node.noteDamageOfOpening()
+              try node.noteCorruptionOfOpening()
               isKnown = true
             } catch {
               // A reader that meets the corruption of the tables handles it.
               guard case .tables(.needsRebuild) = error else { throw error }
             }
           }
-          if !isKnown { node.notices.append("the log is damaged; `stemma verify` says where") }
+          if !isKnown { node.notices.append("the log is corrupt; `stemma verify` says where") }
         }
         return node
       }
-      return try refusal.map { try openBeside(directory, mark, schema, log, options, because: $0) }
+      return try refusal.map { try openBeside(directory, metadata, schema, log, options, because: $0) }
     }
   }
 
   /// Opens a node with an unwritable directory and unusable tables. The temporary tables are
   /// removed when the node is released.
   private static func openBeside(
-    _ directory: String, _ mark: NodeMark, _ schema: Schema, _ log: Log, _ options: OpeningOptions,
+    _ directory: String, _ metadata: NodeMetadata, _ schema: Schema, _ log: Log, _ options: OpeningOptions,
     because refusal: String
   ) throws -> Node {
     let folder = try TemporaryFolder()
-    let (tables, isAroundDamage) = try makeTables(in: folder, schema, log, mark, options, mode: .readOnly)
+    let (tables, isAroundCorruption) = try makeTables(
+      in: folder, schema, log, metadata, options, mode: .readOnly)
     let node = Node(
-      directory: directory, mark: mark, schema: schema, options: options, log: log, tables: tables)
+      directory: directory, metadata: metadata, schema: schema, options: options, log: log, tables: tables)
     node.temporary = folder
-    node.tablesRemember = !isAroundDamage
+    node.tablesRemember = !isAroundCorruption
     node.notices.append("\(refusal): tables were made from the log in a temporary place")
-    node.notices += mark.unfinishedSentences
+    node.notices += metadata.unfinishedSentences
     return node
   }
 
   /// Builds tables from the log, around corruption, in a temporary directory.
   static func makeTables(
-    in folder: TemporaryFolder, _ schema: Schema, _ log: Log, _ mark: NodeMark, _ options: OpeningOptions,
+    in folder: TemporaryFolder, _ schema: Schema, _ log: Log, _ metadata: NodeMetadata,
+    _ options: OpeningOptions,
     mode: Tables.Mode
-  ) throws(NodeError) -> (tables: Tables, isAroundDamage: Bool) {
+  ) throws(NodeError) -> (tables: Tables, isAroundCorruption: Bool) {
     let path = folder.path + "/" + tablesFileName
-    var isAroundDamage = false
+    var isAroundCorruption = false
     do throws(NodeError) {
-      _ = try rebuild(path, schema: schema, log: log, ownOrigins: mark.origins, progress: options.progress)
+      _ = try rebuild(
+        path, schema: schema, log: log, ownOrigins: metadata.origins, progress: options.progress)
     } catch {
-      guard let damage = error.logDamage else { throw error }
-      isAroundDamage = !damage.flaw.isDoubled
-      _ = try rebuildAroundDamage(
-        path, schema: schema, log: log, ownOrigins: mark.origins, progress: options.progress)
+      guard let corruption = error.logCorruption else { throw error }
+      isAroundCorruption = !corruption.flaw.isDuplicate
+      _ = try rebuildAroundCorruption(
+        path, schema: schema, log: log, ownOrigins: metadata.origins, progress: options.progress)
     }
-    do { return (try Tables.open(at: path, schema: schema, mode: mode), isAroundDamage) } catch {
+    do { return (try Tables.open(at: path, schema: schema, mode: mode), isAroundCorruption) } catch {
       throw .tables(error)
     }
   }
@@ -356,7 +367,7 @@ extension Node {
   private static func openForWriting(_ directory: String, _ options: OpeningOptions) throws(NodeError) -> Node
   {
     // Refuses an absent or newer node before it touches the lock file.
-    _ = try readMark(directory, options.ports)
+    _ = try readMetadata(directory, options.ports)
     let lock: WriterLock
     do {
       lock = try WriterLock(
@@ -366,14 +377,14 @@ extension Node {
     do throws(NodeError) { return try openLocked(directory, options) } catch .tables(
       .needsRebuild(let path, let reason))
     {
-      guard try readMark(directory, options.ports).isUnfinished else {
+      guard try readMetadata(directory, options.ports).isUnfinished else {
         throw .tables(.needsRebuild(path: path, reason))
       }
       // The pending operation must be finished first, and needs usable tables: these count as lost.
       return try wrapping {
         try Tables.remove(at: path)
         let node = try openLocked(directory, options)
-        node.notices.append("the tables were damaged (\(Explanations.text(of: reason)))")
+        node.notices.append("the tables were corrupt (\(Explanations.text(of: reason)))")
         return node
       }
     }
@@ -381,28 +392,28 @@ extension Node {
 
   /// The caller holds the writer lock.
   private static func openLocked(_ directory: String, _ options: OpeningOptions) throws(NodeError) -> Node {
-    let mark = try readMark(directory, options.ports)
+    let metadata = try readMetadata(directory, options.ports)
     let schema = try readSchema(directory, options.ports)
     return try wrapping {
       let log = try Log.open(
-        in: path(directory, logDirectoryName), id: mark.logID, fileSystem: options.ports.fileSystem,
+        in: path(directory, logDirectoryName), id: metadata.logID, fileSystem: options.ports.fileSystem,
         options: options.log(.readWrite))
-      let (tables, how) = try openTables(directory, schema, log, mark, options)
+      let (tables, how) = try openTables(directory, schema, log, metadata, options)
       let node = Node(
-        directory: directory, mark: mark, schema: schema, options: options, log: log, tables: tables)
+        directory: directory, metadata: metadata, schema: schema, options: options, log: log, tables: tables)
       switch how {
       case .asTheyWere: break
       case .rebuilt(let reason): node.noteRebuild(because: reason)
-      case .rebuiltAround(let damage) where damage.flaw.isDoubled:
+      case .rebuiltAround(let corruption) where corruption.flaw.isDuplicate:
         node.notices.append("the tables were rebuilt from a log that has names of events twice")
-      case .rebuiltAround(let damage):
+      case .rebuiltAround(let corruption):
         node.tablesRemember = false
-        try node.recordDamage([damage])
-        node.notices.append("the tables were rebuilt from what can be read of a damaged log")
+        try node.recordCorruption([corruption])
+        node.notices.append("the tables were rebuilt from what can be read of a corrupt log")
       }
       try node.checkIdentity()
       try node.finishFork(options.progress)
-      try node.forgetRepairedDamage()
+      try node.forgetRepairedCorruption()
       try node.catchUp()
       try node.finishScopeChange()
       // After the lock is released, another process may replace tables that are opened for reading.
@@ -418,15 +429,16 @@ extension Node {
     for cut in log.recovery.cuts {
       notices.append("a torn tail of \(cut.bytes) bytes was cut from \(cut.path) and kept at \(cut.keptAt)")
     }
-    if let damage = mark.damage, tablesRemember { notices += damage.sentences }
+    if let corruption = metadata.corruption, tablesRemember { notices += corruption.sentences }
     var reasons: [String] = []
-    if log.recovery.cutCount > mark.cutCount { reasons.append("a torn tail was cut") }
+    if log.recovery.cutCount > metadata.cutCount { reasons.append("a torn tail was cut") }
     // The lost events may include the last of this node, whose ids must not be used again.
     if !tablesRemember { reasons.append("events of this node may be lost") }
-    if log.recovery.watermarkIdentity != mark.watermark {
+    if log.recovery.watermarkIdentity != metadata.watermark {
       let copied =
-        mark.isFromCopy
-        ? "\(NodeMark.fileName) was damaged, its copy is used" : "this directory is a copy, or was restored"
+        metadata.isFromCopy
+        ? "\(NodeMetadata.fileName) was corrupt, its copy is used"
+        : "this directory is a copy, or was restored"
       if reasons.isEmpty {
         if options.mode == .read { return }
         if options.delaysOrigin {
@@ -444,7 +456,7 @@ extension Log {
   /// As `matches`; false if corruption prevents the comparison.
   fileprivate func stillMatches(_ token: LogToken) throws(LogError) -> Bool {
     do throws(LogError) { return try matches(token) } catch {
-      guard error.damage != nil else { throw error }
+      guard error.corruption != nil else { throw error }
       return false
     }
   }

@@ -22,7 +22,7 @@ extension Node {
           isBegun = true
           return try body(reader)
         }
-      } catch .tables(.replaced) where !isBegun && !isLocked { try takeInOthers() }
+      } catch .tables(.replaced) where !isBegun && !isLocked { try adoptOthers() }
     }
     return try readingOnce(body)
   }
@@ -52,8 +52,8 @@ extension Node {
   /// `JSON.depthLimit`.
   package static let inclusionDepth = 32
 
-  /// One record with related records; a path is relationship names with dots between. Nil if the
-  /// record does not exist.
+  /// One record with related records; a path is relationship names with dots between. Nil if
+  /// the record does not exist.
   ///
   /// - Throws: `wrongShape` for a path longer than `inclusionDepth`; `unknownRelationship`.
   package func row(_ model: Model, _ key: Key, including paths: [String]) throws(NodeError) -> JSON? {
@@ -109,7 +109,8 @@ extension Node {
     }
     if parts.contains(where: { $0.value.isNull }) { return nil }
     let key = try key(.object(parts), of: target)
-    return mark.scope.contains(Partition(model: target, key: key)) ? nil : schema.json(of: key, model: target)
+    return metadata.scope.contains(Partition(model: target, key: key))
+      ? nil : schema.json(of: key, model: target)
   }
 
   /// The member of a row that lists fields in conflict; empty if there are none.
@@ -159,7 +160,7 @@ extension Node {
   /// The patterns, including exclusions, that match no partition with events at this node.
   package func idlePatterns(_ patterns: [String]) throws(NodeError) -> [String] {
     if patterns.isEmpty { return [] }
-    let partitions = try reading { try $0.knowledge() }.partitions.keys
+    let partitions = try reading { try $0.versionVector() }.partitions.keys
     var idle: [String] = []
     for pattern in patterns {
       let scope = try scope([pattern.hasPrefix("!") ? String(pattern.dropFirst()) : pattern])
@@ -182,8 +183,8 @@ extension Node {
       var reader = log.eventsNewestFirst()
       while try reader.next() != nil {
         // A peer may have written any number; no line can follow the highest one.
-        guard let note = reader.note?.source, note.hasPrefix(prefix),
-          let line = Int(note.dropFirst(length).split(separator: "-").last ?? ""), line < .max
+        guard let message = reader.message?.source, message.hasPrefix(prefix),
+          let line = Int(message.dropFirst(length).split(separator: "-").last ?? ""), line < .max
         else { continue }
         return line
       }
@@ -203,11 +204,11 @@ extension Node {
   package func digests(_ scope: Scope?) throws(NodeError) -> [PartitionDigest] {
     try reading { reader in
       let isIncluded: (Partition) -> Bool = { scope?.contains($0) ?? true }
-      let knowledge = try reader.knowledge()
+      let versionVector = try reader.versionVector()
       let tables = Dictionary(
         uniqueKeysWithValues: try reader.digests(where: isIncluded).map { ($0.partition, $0.description) })
-      return knowledge.sortedPartitions.filter(isIncluded).map { partition in
-        let streams = (knowledge.partitions[partition] ?? [:]).sorted { $0.key < $1.key }
+      return versionVector.sortedPartitions.filter(isIncluded).map { partition in
+        let streams = (versionVector.partitions[partition] ?? [:]).sorted { $0.key < $1.key }
         var sum = StreamHash.zero
         for (_, head) in streams { sum += head.hash }
         return PartitionDigest(

@@ -37,26 +37,26 @@ extension Node {
   /// those fields of records that exist at both times. Times that the node maintains are skipped.
   ///
   /// - Throws: `.mutation(.notFound)` if the record never existed; `.inspection(.emptyPast)` if
-  ///   this node held no event at that moment, unless `isForced`.
+  ///   this node held no event at that point in time, unless `isForced`.
   package func restoration(
-    of model: Model, key: Key?, asOf moment: Moment, fields: [Field], isForced: Bool = false
+    of model: Model, key: Key?, asOf pointInTime: PointInTime, fields: [Field], isForced: Bool = false
   ) throws(NodeError) -> Reversal {
     let reversal = try Reversal(self) { () throws(NodeError) in
-      try self.changes(restoring: model, key, asOf: moment, fields)
+      try self.changes(restoring: model, key, asOf: pointInTime, fields)
     }
-    if !isForced, !reversal.changes.isEmpty, try isEmpty(asOf: moment) {
+    if !isForced, !reversal.changes.isEmpty, try isEmpty(asOf: pointInTime) {
       throw .inspection(.emptyPast(records: reversal.changes.count))
     }
     return reversal
   }
 
-  /// Whether this node held no event at a moment. Reads up to the first event that it held.
-  private func isEmpty(asOf moment: Moment) throws(NodeError) -> Bool {
+  /// Whether this node held no event at a point in time. Reads up to the first event that it held.
+  private func isEmpty(asOf pointInTime: PointInTime) throws(NodeError) -> Bool {
     try Self.wrapping {
       var isEmpty = true
-      var scan = log.scan(to: moment.end, around: Omissions())
+      var scan = log.scan(to: pointInTime.end, around: Omissions())
       try scan.forEach { event in
-        isEmpty = !moment.includes(event.block.timestamp(event.index), event.position)
+        isEmpty = !pointInTime.includes(event.block.timestamp(event.index), event.position)
         return isEmpty
       }
       return isEmpty
@@ -64,14 +64,16 @@ extension Node {
   }
 
   private func changes(
-    restoring model: Model, _ key: Key?, asOf moment: Moment, _ fields: [Field]
+    restoring model: Model, _ key: Key?, asOf pointInTime: PointInTime, _ fields: [Field]
   ) throws(NodeError) -> [RecordDifference] {
     var plan: [RecordDifference] = []
     if let key {
       _ = try existingLife(of: key, in: model)
-      if let difference = try difference(of: key, in: model, from: .now, to: moment) { plan = [difference] }
+      if let difference = try difference(of: key, in: model, from: .now, to: pointInTime) {
+        plan = [difference]
+      }
     } else {
-      try forEachDifference(from: .now, to: moment, of: model) { plan.append($0) }
+      try forEachDifference(from: .now, to: pointInTime, of: model) { plan.append($0) }
     }
     return plan.compactMap { difference in
       var difference = withoutMaintainedTimes(difference)
@@ -99,7 +101,7 @@ extension Node {
   /// - Throws: `.inspection(.overwritten)` if a later event, itself not undone, wrote the same
   ///   field; `.inspection(.takesAlong)` if a deletion would affect other records. With `isForced`,
   ///   neither.
-  package func undoing(_ events: [NotedEvent], isForced: Bool) throws(NodeError) -> Reversal {
+  package func undoing(_ events: [LoggedEvent], isForced: Bool) throws(NodeError) -> Reversal {
     let reversal = try Reversal(self) { () throws(NodeError) in
       try self.changes(undoing: events, isForced: isForced)
     }
@@ -114,27 +116,27 @@ extension Node {
 
   /// The open conflicts in which a value of some events is a losing value. Undoing the events has
   /// no effect there.
-  package func conflicts(lostBy events: [NotedEvent]) throws(NodeError) -> [ConflictDescription] {
+  package func conflicts(lostBy events: [LoggedEvent]) throws(NodeError) -> [ConflictDescription] {
     let description = description
     let own = Dictionary(grouping: events.map(\.event), by: { RecordKey($0) })
     var seen = Set<RecordKey>()
     var lost: [ConflictDescription] = []
     for event in events.map(\.event) where seen.insert(RecordKey(event)).inserted {
       guard let model = description.model(of: event) else { continue }
-      let dots = Set((own[RecordKey(event)] ?? []).map(\.dot))
+      let ids = Set((own[RecordKey(event)] ?? []).map(\.id))
       var filter = ConflictFilter(model: model)
       filter.key = event.key
       filter.kinds = [.value]
       try conflicts(filter) { conflict in
-        let isShown = conflict.candidates.first.map { dots.contains($0.dot) } ?? false
-        if !isShown, conflict.candidates.contains(where: { dots.contains($0.dot) }) { lost.append(conflict) }
+        let isShown = conflict.candidates.first.map { ids.contains($0.id) } ?? false
+        if !isShown, conflict.candidates.contains(where: { ids.contains($0.id) }) { lost.append(conflict) }
       }
     }
     return lost
   }
 
   private func changes(
-    undoing events: [NotedEvent], isForced: Bool
+    undoing events: [LoggedEvent], isForced: Bool
   ) throws(NodeError) -> [RecordDifference] {
     let description = description
     // The record that was written last comes first.
@@ -143,7 +145,7 @@ extension Node {
     for noted in events.reversed() where description.model(of: noted.event) != nil {
       let record = RecordKey(noted.event)
       if own[record] == nil { records.append(record) }
-      own[record, default: []].insert(noted.event.dot)
+      own[record, default: []].insert(noted.event.id)
     }
     var lives: [RecordKey: RecordLife] = [:]
     try forEachReadableLife(of: records) { (record, life) throws(NodeError) in
@@ -152,8 +154,8 @@ extension Node {
     }
     var plan: [RecordDifference] = []
     for record in records {
-      guard let life = lives[record], let dots = own[record],
-        let difference = try undoing(dots, in: life, isForced: isForced)
+      guard let life = lives[record], let ids = own[record],
+        let difference = try undoing(ids, in: life, isForced: isForced)
       else { continue }
       let shown = withoutMaintainedTimes(difference)
       if shown.kind != .changed || shown.keeps || !shown.changes.isEmpty { plan.append(shown) }
@@ -165,7 +167,7 @@ extension Node {
     _ own: Set<EventID>, in life: RecordLife, isForced: Bool
   ) throws(NodeError) -> RecordDifference? {
     let history = life.history
-    let indices = history.events.indices.filter { own.contains(history.events[$0].dot) }
+    let indices = history.events.indices.filter { own.contains(history.events[$0].id) }
     guard let first = indices.first else { return nil }
     let before: RecordState
     do throws(MergeError) { before = try history.stateSeen(by: first) } catch {
@@ -209,7 +211,7 @@ extension Node {
     guard now.existenceIsInConflict, before.exists(rules) else {
       return RecordDifference(model, key, from: now, to: before, rules)
     }
-    let deletions = now.existenceSiblings(rules).filter { !$0.exists }.map(\.dot)
+    let deletions = now.existenceSiblings(rules).filter { !$0.exists }.map(\.id)
     let isShown = now.exists(rules)
     guard deletions.contains(where: own.contains) else {
       if isShown { return RecordDifference(model, key, from: now, to: before, rules) }
@@ -247,9 +249,9 @@ extension Node {
     _ change: FieldChange, _ own: Set<EventID>, in now: RecordState, _ rules: MergeRules
   ) -> FieldChange? {
     let candidates = now.decision(on: change.field, rules).candidates
-    guard candidates.contains(where: { own.contains($0.dot) }) else { return change }
-    if let winner = candidates.first, candidates.count > 1, !own.contains(winner.dot) { return nil }
-    guard let other = candidates.first(where: { !own.contains($0.dot) }) else { return change }
+    guard candidates.contains(where: { own.contains($0.id) }) else { return change }
+    if let winner = candidates.first, candidates.count > 1, !own.contains(winner.id) { return nil }
+    guard let other = candidates.first(where: { !own.contains($0.id) }) else { return change }
     var change = change
     change.to = other.values.first { $0.field == change.field }?.value ?? .null
     return change.to == change.from ? nil : change
@@ -265,7 +267,7 @@ extension Node {
     let description = description
     return .inspection(
       .overwritten(
-        event: description.name(event.dot),
+        event: description.name(event.id),
         record: text(life),
         field: field.map { description.fieldName($0, life.model) } ?? FieldDecision.existence(in: life.model),
         later: description.name(later)))
@@ -276,8 +278,8 @@ extension Node {
   /// - Returns: the number of events.
   /// - Throws: `.inspection(.changedMeanwhile)`, before any write, if events appended since then
   ///   change the result that was shown.
-  package func write(_ reversal: Reversal, _ note: CommitNote) throws(NodeError) -> Int {
-    try write(note) { transaction throws(NodeError) in
+  package func write(_ reversal: Reversal, _ message: CommitMessage) throws(NodeError) -> Int {
+    try write(message) { transaction throws(NodeError) in
       // The caller holds the writer lock, so the plan stays valid until it is written.
       let isStale = log.end != reversal.end
       if isStale, try reversal.workOut() != reversal.plan { throw .inspection(.changedMeanwhile) }

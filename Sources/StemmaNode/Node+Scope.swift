@@ -26,7 +26,7 @@ extension Node {
       let purgesNothing = try locked { () throws(NodeError) in try lost(by: change).isEmpty }
       if !purgesNothing {
         let nodes = [self] + (try reachablePeers())
-        let inOrder = nodes.sorted { $0.mark.logID.description < $1.mark.logID.description }
+        let inOrder = nodes.sorted { $0.metadata.logID.description < $1.metadata.logID.description }
         return try Self.locked(inOrder[...]) { () throws(NodeError) in
           try decide(change, asking: Array(nodes.dropFirst()))
         }
@@ -53,7 +53,7 @@ extension Node {
     let lost = try lost(by: change)
     if let peers {
       try check(lost, isHeldBy: peers)
-      let name = mark.logID.description
+      let name = metadata.logID.description
       for peer in peers where peer.options.mode == .write {
         try Self.wrapping {
           try peer.tables.write { transaction throws(TablesError) in
@@ -62,15 +62,16 @@ extension Node {
         }
       }
     }
-    mark.pendingScope = try next(change)
-    try saveMark()
+    metadata.pendingScope = try next(change)
+    try saveMetadata()
     try finishScopeChange()
     return lost.keys.sorted().map(\.description)
   }
 
   private func next(_ change: Scope.Change) throws(NodeError) -> Scope {
-    do throws(ReplicationError) { return try mark.scope.adding(change.added).removing(change.removed) } catch
-    {
+    do throws(ReplicationError) {
+      return try metadata.scope.adding(change.added).removing(change.removed)
+    } catch {
       throw .replication(error)
     }
   }
@@ -78,13 +79,13 @@ extension Node {
   /// The streams that this node holds outside of the new scope.
   private func lost(by change: Scope.Change) throws(NodeError) -> [Partition: [Origin: StreamHead]] {
     let next = try next(change)
-    return try reading { try $0.knowledge() }.partitions.filter { !next.contains($0.key) }
+    return try reading { try $0.versionVector() }.partitions.filter { !next.contains($0.key) }
   }
 
   /// The patterns that match no partition of this node or of a readable remote.
   package func idlePatternsAnywhere(_ patterns: [String]) throws(NodeError) -> [String] {
     var idle = try idlePatterns(patterns)
-    for remote in mark.remotes where !idle.isEmpty {
+    for remote in metadata.remotes where !idle.isEmpty {
       do throws(NodeError) {
         idle = try Self.open(at: remote.address, options.ofPeer(writes: false)).idlePatterns(idle)
       } catch { continue }
@@ -95,7 +96,7 @@ extension Node {
   /// The reachable remotes, each node once. One that cannot be locked is opened for reading.
   private func reachablePeers() throws(NodeError) -> [Node] {
     var peers: [Node] = []
-    for remote in mark.remotes {
+    for remote in metadata.remotes {
       do throws(NodeError) {
         do throws(NodeError) {
           peers.append(try Self.open(at: remote.address, options.ofPeer(writes: true)))
@@ -108,8 +109,8 @@ extension Node {
       }
     }
     // Two names of one directory would deadlock on its lock.
-    var logs: Set<LogID> = [mark.logID]
-    return peers.filter { logs.insert($0.mark.logID).inserted }
+    var logs: Set<LogID> = [metadata.logID]
+    return peers.filter { logs.insert($0.metadata.logID).inserted }
   }
 
   /// Locks these nodes in an order that prevents deadlocks. Skips nodes opened for reading.
@@ -124,29 +125,29 @@ extension Node {
   private func check(
     _ lost: [Partition: [Origin: StreamHead]], isHeldBy peers: [Node]
   ) throws(NodeError) {
-    var held: Set<EventName> = []
+    var held: Set<QualifiedEventID> = []
     for peer in peers {
-      let knowledge = try peer.reading { try $0.knowledge() }
-      let damaged = Set(peer.mark.damage?.partitions ?? [])
+      let versionVector = try peer.reading { try $0.versionVector() }
+      let corrupt = Set(peer.metadata.corruption?.partitions ?? [])
       for (partition, streams) in lost
-      where peer.mark.scope.contains(partition) && !damaged.contains(partition) {
-        if let pending = peer.mark.pendingScope, !pending.contains(partition) { continue }
+      where peer.metadata.scope.contains(partition) && !corrupt.contains(partition) {
+        if let pending = peer.metadata.pendingScope, !pending.contains(partition) { continue }
         for (origin, head) in streams {
-          let theirs = knowledge[partition, origin]
+          let theirs = versionVector[partition, origin]
           guard theirs.sequence > head.sequence || theirs == head else { continue }
-          held.insert(EventName(stream: partition, origin))
+          held.insert(QualifiedEventID(stream: partition, origin))
         }
       }
     }
-    let asked = Set(peers.map { $0.mark.logID.description })
+    let asked = Set(peers.map { $0.metadata.logID.description })
     for row in try reading({ try $0.acknowledgements() }) where !asked.contains(row.peer) {
       guard let head = lost[row.partition]?[row.origin], row.sequence >= head.sequence else { continue }
-      held.insert(EventName(stream: row.partition, row.origin))
+      held.insert(QualifiedEventID(stream: row.partition, row.origin))
     }
     for (partition, streams) in lost.sorted(by: { $0.key < $1.key }) {
       for (origin, head) in streams.sorted(by: { $0.key < $1.key })
-      where (mark.mayOwn(origin) || !peers.isEmpty)
-        && !held.contains(EventName(stream: partition, origin))
+      where (metadata.mayOwn(origin) || !peers.isEmpty)
+        && !held.contains(QualifiedEventID(stream: partition, origin))
       {
         throw .unacknowledged(partition: partition.description, events: head.sequence.rawValue)
       }
@@ -155,13 +156,13 @@ extension Node {
 
   /// Executes a decided scope change. The caller holds the writer lock.
   func finishScopeChange() throws(NodeError) {
-    guard let next = mark.pendingScope else { return }
+    guard let next = metadata.pendingScope else { return }
     // A corrupt file cannot be rewritten without some events. The change waits for the repair.
-    guard mark.damage == nil else { return }
+    guard metadata.corruption == nil else { return }
     let isPurged: (Partition) -> Bool = { !next.contains($0) }
-    let knowledge = try reading { try $0.knowledge() }
-    let wroteThere = knowledge.partitions.contains { partition, streams in
-      isPurged(partition) && mark.origins.contains { streams[$0] != nil }
+    let versionVector = try reading { try $0.versionVector() }
+    let wroteThere = versionVector.partitions.contains { partition, streams in
+      isPurged(partition) && metadata.origins.contains { streams[$0] != nil }
     }
     if wroteThere { try beginOrigin(because: "a partition that this node wrote to is purged") }
     try Self.wrapping {
@@ -172,9 +173,9 @@ extension Node {
       // Once the change is no longer pending, no process looks for leftover rows.
       try tables.sync()
     }
-    mark.scope = next
-    mark.pendingScope = nil
-    try saveMark()
+    metadata.scope = next
+    metadata.pendingScope = nil
+    try saveMetadata()
   }
 }
 

@@ -60,7 +60,7 @@ extension Node {
   private static let listedPartitions = 5
 
   /// The number of files that a notice names.
-  private static let straysInWords = 3
+  private static let unrecognizedInWords = 3
 
   package func status() throws(NodeError) -> NodeStatus {
     let files = try Self.wrapping { try log.files() }
@@ -78,33 +78,34 @@ extension Node {
         }
       }
     }
-    var notices = mark.sentences
+    var notices = metadata.sentences
     let records = contents.reduce(0) { $0 + $1.rows }
     if contents.count > 1000, records < UInt64(contents.count) * 2 {
       notices.append(
         "partitions hold about one record each; `@partition` on the models would make fewer and larger ones")
     }
-    if mark.unfinishedClone != nil {
+    if metadata.unfinishedClone != nil {
       notices.append(Explanations.unfinishedClone)
     }
     if log.isSealingHeldUp {
       notices.append(
-        "the journal grows and is not sealed as long as the log is damaged; `stemma verify` shows the repair")
+        "the journal grows and is not sealed as long as the log is corrupt; `stemma verify` shows the repair")
     }
-    let recorded = Set(mark.damage?.places.map(\.file) ?? [])
-    let unreadable = files.filter { $0.kind == .damaged && !recorded.contains($0.path.fileName) }
+    let recorded = Set(metadata.corruption?.places.map(\.file) ?? [])
+    let unreadable = files.filter { $0.kind == .corrupt && !recorded.contains($0.path.fileName) }
     if !unreadable.isEmpty {
-      let names = unreadable.prefix(Self.straysInWords).map(\.path.fileName).joined(separator: ", ")
+      let names = unreadable.prefix(Self.unrecognizedInWords).map(\.path.fileName).joined(separator: ", ")
       notices.append(
         "\(counted(UInt64(unreadable.count), "file")) of log/ cannot be read: \(names); `stemma verify` lists what "
           + "was lost")
     }
     let unrecognized = try Self.wrapping { try log.unrecognizedFiles() }
     if !unrecognized.isEmpty {
-      let names = unrecognized.prefix(Self.straysInWords).joined(separator: ", ")
+      let names = unrecognized.prefix(Self.unrecognizedInWords).joined(separator: ", ")
       notices.append(
         "log/ contains \(counted(UInt64(unrecognized.count), "unrecognized file")): \(names)"
-          + (unrecognized.count > Self.straysInWords ? " and so on" : "") + "; `stemma verify` describes "
+          + (unrecognized.count > Self.unrecognizedInWords ? " and so on" : "")
+          + "; `stemma verify` describes "
           + (unrecognized.count == 1 ? "it" : "them"))
     }
     if dangling > 0 {
@@ -112,7 +113,7 @@ extension Node {
         "\(counted(dangling, "reference")) \(dangling == 1 ? "leads" : "lead") to a record that is missing; "
           + "`stemma conflicts --kind dangling` lists \(dangling == 1 ? "it" : "them")")
     }
-    let differing = mark.peerTypes.compactMap { $0.difference(from: schema) }
+    let differing = metadata.peerTypes.compactMap { $0.difference(from: schema) }
     notices += differing.map(\.sentence)
     var clock = HybridClock()
     clock.observe(try reading { try $0.clock() })
@@ -121,34 +122,35 @@ extension Node {
         "events were seen whose times lie \(Explanations.duration(lag)) ahead of this machine's clock; check it, and those "
           + "of the peers (what wins a merge is decided by versions, not by such a time)")
     }
-    var hasDoubledNames = false
+    var hasDuplicateEvents = false
     do throws(NodeError) { try checkNames() } catch {
-      guard case .doubledNames = error else { throw error }
-      hasDoubledNames = true
+      guard case .duplicateEvents = error else { throw error }
+      hasDuplicateEvents = true
       notices.append(Explanations.text(of: error))
     }
     let largest = Array(
       contents.sorted { ($1.events, $0.partition) < ($0.events, $1.partition) }.prefix(Self.listedPartitions))
     let events = try contents.reduce(0) { $0 + $1.events } - lostEvents()
     let logBytes = files.reduce(0) { $0 + $1.storedBytes }
-    let peers = try mark.remotes.map { (remote) throws(NodeError) in try lag(behind: remote) }
+    let peers = try metadata.remotes.map { (remote) throws(NodeError) in try lag(behind: remote) }
     let isSound =
-      mark.damage == nil && unreadable.isEmpty && unrecognized.isEmpty && dangling == 0 && differing.isEmpty
-      && !hasDoubledNames
+      metadata.corruption == nil && unreadable.isEmpty && unrecognized.isEmpty && dangling == 0
+      && differing.isEmpty
+      && !hasDuplicateEvents
       && !peers.contains { $0.isForked || $0.lastExchange?.problem != nil }
     return NodeStatus(
       json: .object([
-        ("directory", .string(directory)), ("name", .string(mark.name)),
-        ("origin", .string(mark.origin.description)),
-        ("scope", .array(mark.scope.patterns.map { .string($0) })),
+        ("directory", .string(directory)), ("name", .string(metadata.name)),
+        ("origin", .string(metadata.origin.description)),
+        ("scope", .array(metadata.scope.patterns.map { .string($0) })),
         ("models", .array(schema.models.map { .string($0.name) })), ("events", .int(Int64(clamping: events))),
         ("partitions", .int(Int64(contents.count))), ("largestPartitions", .array(largest.map(\.json))),
         ("files", .int(Int64(files.count))),
         ("logBytes", .int(Int64(clamping: logBytes))), ("tableBytes", .int(Int64(clamping: tableBytes))),
         ("records", .int(Int64(clamping: records))), ("conflicts", .int(Int64(clamping: conflicts))),
         ("danglingReferences", .int(Int64(clamping: dangling))),
-        ("corruption", .array((mark.damage?.places ?? []).map(\.json))),
-        ("missing", .array((mark.damage?.losses ?? []).map(\.json))),
+        ("corruption", .array((metadata.corruption?.places ?? []).map(\.json))),
+        ("missing", .array((metadata.corruption?.losses ?? []).map(\.json))),
         ("unrecognizedFiles", .array(unrecognized.map { .string($0) })),
         ("schemaDifferences", .array(differing.map(\.json))), ("isSound", .bool(isSound)),
         ("peers", .array(peers.map(\.json))), ("notices", .array(notices.map { .string($0) })),
@@ -170,9 +172,9 @@ extension Node {
 
   /// The number of lost events that the tables had applied.
   private func lostEvents() throws(NodeError) -> UInt64 {
-    guard let damage = mark.damage else { return 0 }
-    let held = try reading { try $0.knowledge() }
-    return damage.losses.reduce(0) { sum, loss in
+    guard let corruption = metadata.corruption else { return 0 }
+    let held = try reading { try $0.versionVector() }
+    return corruption.losses.reduce(0) { sum, loss in
       let streams = held.partitions[Partition(loss.partition)] ?? [:]
       let head = streams.first { $0.key.description == loss.origin }?.value.sequence.rawValue
       guard let head, head >= loss.from else { return sum }
@@ -182,19 +184,19 @@ extension Node {
 
   /// Compares the version vector with a peer's, within both scopes.
   private func lag(behind remote: RemotePeer) throws(NodeError) -> NodeStatus.Peer {
-    let own = try reading { try $0.knowledge() }
+    let own = try reading { try $0.versionVector() }
     let theirs: VersionVector
     let theirScope: Scope
     do throws(NodeError) {
       let peer = try Self.open(at: remote.address, options.ofPeer(writes: false))
-      theirs = try peer.reading { try $0.knowledge() }
-      theirScope = peer.mark.scope
+      theirs = try peer.reading { try $0.versionVector() }
+      theirScope = peer.metadata.scope
     } catch {
       return NodeStatus.Peer(
         name: remote.name, address: remote.address, lag: nil,
         problem: "cannot be read: \(Explanations.text(of: error))", lastExchange: remote.lastExchange)
     }
-    let scope = mark.scope
+    let scope = metadata.scope
     let lag = own.lag(against: theirs).filter {
       scope.contains($0.partition) && theirScope.contains($0.partition)
     }
@@ -266,7 +268,7 @@ extension FieldDifference {
   }
 }
 
-extension RecordedDamage.Place {
+extension RecordedCorruption.Place {
   fileprivate var json: JSON {
     .object([
       ("file", .string(file)), ("offset", .int(Int64(clamping: offset))), ("what", .string(what)),

@@ -10,19 +10,19 @@ extension Node {
 
   /// Rebuilds the tables from the log. The old ones stay until the new ones are complete.
   ///
-  /// - Throws: `.log(.damaged)` if the log is corrupt. The tables stay: they may show what it lost.
+  /// - Throws: `.log(.corrupt)` if the log is corrupt. The tables stay: they may show what it lost.
   package func rebuild(progress: (UInt64, UInt64) -> Void) throws(NodeError) -> RebuildReport {
     try locked { () throws(NodeError) in
       try checkLogIsWhole()
       let report = try Self.rebuild(
-        tablesPath, schema: schema, log: log, ownOrigins: mark.origins, progress: progress)
+        tablesPath, schema: schema, log: log, ownOrigins: metadata.origins, progress: progress)
       try reopenTables()
       return report
     }
   }
 
-  /// Builds tables of a past moment or the present in another file. Replaces a file outside of a
-  /// node that holds such tables.
+  /// Builds tables of a past point in time or the present in another file. Replaces a file outside
+  /// of a node that holds such tables.
   ///
   /// - Throws: `.occupied`, without any change, if something else exists at the path.
   package func rebuild(
@@ -30,7 +30,8 @@ extension Node {
   ) throws(NodeError) -> RebuildReport {
     try checkIsReplaceable(path)
     return try Self.rebuild(
-      path, schema: schema, log: log, ownOrigins: mark.origins, filter: filter ?? .all, progress: progress)
+      path, schema: schema, log: log, ownOrigins: metadata.origins, filter: filter ?? .all, progress: progress
+    )
   }
 
   private func checkIsReplaceable(_ path: String) throws(NodeError) {
@@ -72,7 +73,7 @@ extension Node {
   package static func verify(
     at directory: String, options: OpeningOptions
   ) throws(NodeError) -> VerificationReport {
-    _ = try readMark(directory, options.ports)
+    _ = try readMetadata(directory, options.ports)
     let first = Result { () throws(NodeError) in try look(at: directory, options) }
     if case .success(let finding) = first, finding.isGood { return finding.report }
     var finding: Finding
@@ -84,13 +85,13 @@ extension Node {
     }
     return try wrapping {
       if finding.isWhole {
-        let isReadable = !finding.report.damage.contains { $0.remedy == .clone }
-        if finding.report.mark?.damage != nil, isReadable {
-          try forgetDamage(in: directory, options)
+        let isReadable = !finding.report.corruption.contains { $0.remedy == .clone }
+        if finding.report.metadata?.corruption != nil, isReadable {
+          try forgetCorruption(in: directory, options)
         }
       } else {
-        let losses = try record(finding.damage, in: directory, options)
-        finding.report.losses = RecordedDamage.losses(losses.ranges)
+        let losses = try record(finding.corruption, in: directory, options)
+        finding.report.losses = RecordedCorruption.losses(losses.ranges)
         finding.report.isVague = losses.isVague
       }
       return finding.report
@@ -102,35 +103,35 @@ extension Node {
     var report = VerificationReport()
     let log: Log
     /// The corruption of the log.
-    let damage: [Damage]
+    let corruption: [Corruption]
 
     /// Whether the log holds all its events.
-    var isWhole: Bool { log.isHarmless(damage) }
-    var isGood: Bool { report.damage.isEmpty && report.mark?.damage == nil }
+    var isWhole: Bool { log.isHarmless(corruption) }
+    var isGood: Bool { report.corruption.isEmpty && report.metadata?.corruption == nil }
   }
 
   /// Reads everything and changes nothing.
   private static func look(at directory: String, _ options: OpeningOptions) throws(NodeError) -> Finding {
-    let mark = try readMark(directory, options.ports)
+    let metadata = try readMetadata(directory, options.ports)
     let schema = try readSchema(directory, options.ports)
     return try wrapping {
       let log = try Log.open(
-        in: path(directory, logDirectoryName), id: mark.logID, fileSystem: options.ports.fileSystem,
+        in: path(directory, logDirectoryName), id: metadata.logID, fileSystem: options.ports.fileSystem,
         options: options.log(.readOnly))
-      var finding = Finding(log: log, damage: try log.verify())
-      finding.report.damage = finding.damage.map { damage in
-        let isHarmless = log.isHarmless([damage])
+      var finding = Finding(log: log, corruption: try log.verify())
+      finding.report.corruption = finding.corruption.map { corruption in
+        let isHarmless = log.isHarmless([corruption])
         return .init(
-          file: damage.path, offset: damage.offset, part: part(of: damage, options.ports),
-          what: damage.flaw.description, remedy: isHarmless ? .none : .repair)
+          file: corruption.path, offset: corruption.offset, part: part(of: corruption, options.ports),
+          what: corruption.flaw.description, remedy: isHarmless ? .none : .repair)
       }
-      finding.report.damage += try log.unrecognizedFiles().map { name in
+      finding.report.corruption += try log.unrecognizedFiles().map { name in
         .init(
           file: path(directory, logDirectoryName) + "/" + name,
           what: "the manifest does not list this file, so it is never read; move it away", remedy: .remove)
       }
-      finding.report.damage += try markDamage(in: directory, mark, options.ports)
-      finding.report.mark = mark
+      finding.report.corruption += try markCorruption(in: directory, metadata, options.ports)
+      finding.report.metadata = metadata
       finding.report.unconfirmed = log.unconfirmedEvents
       let files = try log.files()
       finding.report.files = files.count
@@ -139,32 +140,32 @@ extension Node {
         return finding
       }
       finding.report.events = files.reduce(0) { $0 + $1.events }
-      let isUnsettled = mark.isUnsettled
+      let isUnsettled = metadata.isUnsettled
       let streams: VersionVector
       do throws(LogError) { streams = try log.streams { !isUnsettled($0) } } catch {
-        guard let flaw = error.damage?.flaw else { throw error }
-        finding.report.damage +=
-          flaw.isDoubled
-          ? [.init(file: error.damage?.path ?? "", what: flaw.description, remedy: .clone)]
-          : try disorderDamage(in: log, PartitionFilter { !isUnsettled($0) })
+        guard let flaw = error.corruption?.flaw else { throw error }
+        finding.report.corruption +=
+          flaw.isDuplicate
+          ? [.init(file: error.corruption?.path ?? "", what: flaw.description, remedy: .clone)]
+          : try orderCorruption(in: log, PartitionFilter { !isUnsettled($0) })
         return finding
       }
       // A partition with one origin cannot be out of order.
       let shared = Set(streams.partitions.filter { $0.value.count > 1 }.keys)
-      let disorder = shared.isEmpty ? [] : try disorderDamage(in: log, PartitionFilter(named: shared))
-      guard disorder.isEmpty else {
-        finding.report.damage += disorder
+      let orderViolations = shared.isEmpty ? [] : try orderCorruption(in: log, PartitionFilter(named: shared))
+      guard orderViolations.isEmpty else {
+        finding.report.corruption += orderViolations
         return finding
       }
       // Completing the unfinished operation rebuilds the tables.
-      if mark.remakesTables || Self.isRepaired(mark, log) { return finding }
+      if metadata.remakesTables || Self.isRepaired(metadata, log) { return finding }
       let tables = path(directory, tablesFileName)
       do {
         try compareTables(tables, schema, log, options, &finding.report)
       } catch TablesError.needsRebuild(tables, let reason) {
         // Other reasons are detected on opening, corruption only when it is read.
-        if case .damaged(let what) = reason {
-          finding.report.damage.append(.init(file: tables, what: what, remedy: .rebuild))
+        if case .corrupt(let what) = reason {
+          finding.report.corruption.append(.init(file: tables, what: what, remedy: .rebuild))
         }
       } catch let error as TablesError where error.isDiskFull || error.isRefusalToOpen {
         // There are no tables to compare: readers here build temporary ones.
@@ -174,24 +175,24 @@ extension Node {
   }
 
   /// Corruption of the metadata or its copy. A missing copy is written with the next change.
-  private static func markDamage(
-    in directory: String, _ mark: NodeMark, _ ports: Ports
-  ) throws(NodeError) -> [VerificationReport.Damage] {
-    var (file, what) = (path(directory, NodeMark.fileName), "the next write makes it anew from its copy")
+  private static func markCorruption(
+    in directory: String, _ metadata: NodeMetadata, _ ports: Ports
+  ) throws(NodeError) -> [VerificationReport.Corruption] {
+    var (file, what) = (path(directory, NodeMetadata.fileName), "the next write restores it from its copy")
     var flaw = "its bytes are not those that were written"
-    if !mark.isFromCopy {
+    if !metadata.isFromCopy {
       do throws(NodeError) {
-        _ = try NodeMark(try bytes(of: NodeMark.copyName, in: directory, ports), path: file)
+        _ = try NodeMetadata(try bytes(of: NodeMetadata.copyName, in: directory, ports), path: file)
         return []
       } catch {
         switch error {
         case .log(let error) where error.isNotFound: return []
-        case .badMark: break
+        case .badMetadata: break
         case .log(.notAFile), .log(.overLimit): flaw = "it is no copy that could be read"
         default: throw error
         }
-        file = path(directory, NodeMark.copyName)
-        what = "the next change of \(NodeMark.fileName) makes it anew"
+        file = path(directory, NodeMetadata.copyName)
+        what = "the next change of \(NodeMetadata.fileName) recreates it"
       }
     }
     return [.init(file: file, what: "\(flaw); \(what)", remedy: .none)]
@@ -219,7 +220,7 @@ extension Node {
   /// Determines the losses and records corruption in the node's metadata. If that is not writable
   /// or in use, records nothing.
   private static func record(
-    _ found: [Damage], in directory: String, _ options: OpeningOptions
+    _ found: [Corruption], in directory: String, _ options: OpeningOptions
   ) throws(NodeError) -> Losses {
     var reading = options
     reading.mode = .read
@@ -227,13 +228,13 @@ extension Node {
     let node = try open(at: directory, reading)
     try node.recordIfWritable(found)
     var losses = try node.losses(of: found)
-    losses.isVague = losses.isVague || node.mark.damage?.isVague == true
+    losses.isVague = losses.isVague || node.metadata.corruption?.isVague == true
     return losses
   }
 
   /// Removes the record of corruption from a complete log, as after a file was restored, and
   /// rebuilds the tables. If the node is not writable, the record stays.
-  private static func forgetDamage(in directory: String, _ options: OpeningOptions) throws(NodeError) {
+  private static func forgetCorruption(in directory: String, _ options: OpeningOptions) throws(NodeError) {
     _ = try ifWritable(directory, options) { node throws(NodeError) in
       try node.finishRepair(options.progress)
       return ()
@@ -260,10 +261,10 @@ extension Node {
 
   /// Throws the known corruption of the log.
   func checkLogIsWhole() throws(NodeError) {
-    if let damage = log.recovery.damage.first { throw .log(damage.error) }
-    guard let place = mark.damage?.places.first else { return }
+    if let corruption = log.recovery.corruption.first { throw .log(corruption.error) }
+    guard let place = metadata.corruption?.places.first else { return }
     throw .log(
-      .damaged(
+      .corrupt(
         path: Self.path(directory, Self.logDirectoryName) + "/" + place.file, offset: place.offset,
         .disagreement(place.what)))
   }
@@ -276,7 +277,7 @@ extension Node {
   ) throws {
     let tables = try Tables.open(at: path, schema: schema, mode: .readOnly)
     let (held, applied) = try tables.read { reader throws(TablesError) in
-      (try reader.knowledge(), try reader.applied())
+      (try reader.versionVector(), try reader.applied())
     }
     let token = applied.token
     let isBehind = token != log.token
@@ -301,9 +302,9 @@ extension Node {
       filter: isBehind ? .position(Position(token.position.rawValue - 1)) : .all, progress: options.progress)
     let wanted = try Tables.openForReading(at: fresh, schema: schema)
       .read { reader throws(TablesError) in try reader.summary() }
-    let isUnsettled = report.mark?.isUnsettled ?? { _ in false }
+    let isUnsettled = report.metadata?.isUnsettled ?? { _ in false }
     for what in found.differences(from: wanted, comparesHeads: !isBehind, in: { !isUnsettled($0) }) {
-      report.damage.append(.init(file: path, what: what, remedy: .rebuild))
+      report.corruption.append(.init(file: path, what: what, remedy: .rebuild))
     }
   }
 
@@ -312,14 +313,14 @@ extension Node {
   private static func compareEnd(
     _ log: Log, _ held: VersionVector, _ tables: String, _ report: inout VerificationReport
   ) throws {
-    let isUnsettled = report.mark?.isUnsettled ?? { _ in false }
+    let isUnsettled = report.metadata?.isUnsettled ?? { _ in false }
     let lead = held.restricted { !isUnsettled($0) }
       .lag(against: try log.streams { !isUnsettled($0) }).reduce(0) { $0 + $1.ahead }
     // Unconfirmed events exist, and are read after a writer has confirmed them.
     guard lead > report.unconfirmed else { return }
     let lost = lead - report.unconfirmed
     guard let torn = log.tornTail else {
-      return report.damage.append(
+      return report.corruption.append(
         .init(
           file: tables,
           what:
@@ -328,7 +329,7 @@ extension Node {
             + "peer then",
           remedy: .pull))
     }
-    report.damage.append(
+    report.corruption.append(
       .init(
         file: torn.path, offset: torn.offset,
         what:

@@ -6,17 +6,17 @@ import StemmaTables
 extension Node {
   /// One requested commit: its note and its body.
   package struct CommitRequest {
-    package var note: CommitNote
+    package var message: CommitMessage
     /// Whether the commit returns when it is written, and becomes durable with the next sync.
     package var isRelaxed: Bool
     /// Called again if any body of the group meets corruption of the tables.
     package var body: (WriteTransaction) throws(NodeError) -> Void
 
     package init(
-      _ note: CommitNote, isRelaxed: Bool = false,
+      _ message: CommitMessage, isRelaxed: Bool = false,
       _ body: @escaping (WriteTransaction) throws(NodeError) -> Void
     ) {
-      self.note = note
+      self.message = message
       self.isRelaxed = isRelaxed
       self.body = body
     }
@@ -29,17 +29,17 @@ extension Node {
   /// - Throws: the error of `body`, or of storing the commit. Nothing of it is stored then.
   @discardableResult
   package func write<Result>(
-    _ note: CommitNote = CommitNote(), _ body: (WriteTransaction) throws(NodeError) -> Result
+    _ message: CommitMessage = CommitMessage(), _ body: (WriteTransaction) throws(NodeError) -> Result
   ) throws(NodeError) -> Result {
     // `write` calls every body before it returns, which the compiler cannot know.
     try withoutActuallyEscaping(body) { body throws(NodeError) in
       var result: Result?
       let outcomes = try write([
-        CommitRequest(note) { transaction throws(NodeError) in result = try body(transaction) }
+        CommitRequest(message) { transaction throws(NodeError) in result = try body(transaction) }
       ])
       sealOrNote()
       try outcomes[0].get()
-      guard let result else { throw .damaged(what: "a commit ended without a result") }
+      guard let result else { throw .corrupt(what: "a commit ended without a result") }
       return result
     }
   }
@@ -62,33 +62,33 @@ extension Node {
     try lockedForEvents(syncing: false) { () throws(NodeError) in
       var group = requests
       let outcomes: [Swift.Result<Void, NodeError>]
-      do throws(NodeError) { outcomes = try store(&group, joining, endsAtDamage: true) } catch {
+      do throws(NodeError) { outcomes = try store(&group, joining, endsAtCorruption: true) } catch {
         guard case .tables(.needsRebuild) = error else { throw error }
-        let told = mended(error)
+        let told = recovered(error)
         // Requests that do not need the corrupt parts succeed.
         guard told.isOfRebuiltTables || group.count > 1 else { throw told }
         takingBack()
-        outcomes = try store(&group, joining, endsAtDamage: false)
+        outcomes = try store(&group, joining, endsAtCorruption: false)
       }
       continueSealingOrNote()
       return outcomes
     }
   }
 
-  /// With `endsAtDamage`, throws and stores nothing if a body meets corruption of the tables.
+  /// With `endsAtCorruption`, throws and stores nothing if a body meets corruption of the tables.
   private func store(
-    _ group: inout [CommitRequest], _ joining: () -> [CommitRequest], endsAtDamage: Bool
+    _ group: inout [CommitRequest], _ joining: () -> [CommitRequest], endsAtCorruption: Bool
   ) throws(NodeError) -> [Swift.Result<Void, NodeError>] {
     var durable: [Swift.Result<Void, NodeError>]?
     do throws(NodeError) {
-      try transact(&group, joining, endsAtDamage: endsAtDamage, &durable)
+      try transact(&group, joining, endsAtCorruption: endsAtCorruption, &durable)
       applied = log.token
     } catch {
       // After the log has synced the events, the commit is durable and rebuilt tables show it.
       // Otherwise the next process refreshes them.
       guard durable != nil else { throw error }
       applied = nil
-      if !mended(error).isOfRebuiltTables {
+      if !recovered(error).isOfRebuiltTables {
         notices.append("the tables are behind the log: \(Explanations.text(of: error))")
       }
     }
@@ -114,7 +114,7 @@ extension Node {
       guard !isBegun, case .tables(let refusal) = error, refusal.isRefusalToOpen else { throw error }
       let folder = try TemporaryFolder()
       defer { withExtendedLifetime(folder) {} }
-      let made = try Self.makeTables(in: folder, schema, log, mark, options, mode: .readWrite)
+      let made = try Self.makeTables(in: folder, schema, log, metadata, options, mode: .readWrite)
       try rehearse(in: made.tables, body)
     }
   }
@@ -126,7 +126,7 @@ extension Node {
     struct Rehearsed: Error {}
     do {
       try tables.write({ $0 as any Error }) { (transaction) throws(any Error) in
-        try body(try begin(CommitNote(), transaction))
+        try body(try begin(CommitMessage(), transaction))
         throw Rehearsed()
       }
     } catch is Rehearsed {} catch { try Self.wrapping { throw error } }
@@ -137,7 +137,7 @@ extension Node {
 
   /// Sets `durable` to the outcomes when the events are synced.
   private func transact(
-    _ group: inout [CommitRequest], _ joining: () -> [CommitRequest], endsAtDamage: Bool,
+    _ group: inout [CommitRequest], _ joining: () -> [CommitRequest], endsAtCorruption: Bool,
     _ durable: inout [Swift.Result<Void, NodeError>]?
   ) throws(NodeError) {
     try tables.write(NodeError.tables) { transaction throws(NodeError) in
@@ -145,21 +145,21 @@ extension Node {
       var commits: [Commit] = []
       while outcomes.count < group.count {
         let request = group[outcomes.count]
-        let write = try begin(request.note, transaction)
+        let write = try begin(request.message, transaction)
         func make() throws(NodeError) {
           try request.body(write)
           // Corruption that the body has caught.
-          if let damage = write.tableDamage { throw .tables(damage) }
+          if let corruption = write.tableCorruption { throw .tables(corruption) }
         }
         do throws(NodeError) {
           if group.count == 1 { try make() } else { try transaction.savepoint(NodeError.tables, make) }
           assert(holds(write.checkInvariants))
           outcomes.append(.success(()))
           take(write)
-          if !write.events.isEmpty { commits.append(Commit(write.events, note: write.note)) }
+          if !write.events.isEmpty { commits.append(Commit(write.events, message: write.message)) }
         } catch {
           write.note(error)
-          if endsAtDamage, let damage = write.tableDamage { throw .tables(damage) }
+          if endsAtCorruption, let corruption = write.tableCorruption { throw .tables(corruption) }
           // A lone commit has no savepoint; its error ends the transaction.
           if group.count == 1 { throw error }
           outcomes.append(.failure(error))
@@ -169,7 +169,7 @@ extension Node {
       if !commits.isEmpty { try beginDueOrigin() }
       do throws(LogError) { try log.append(commits, sharingFrames: true) } catch { throw .log(error) }
       let (token, highest) = (log.token, clock.highest)
-      if group.allSatisfy(\.isRelaxed), mark.damage == nil, log.recovery.damage.isEmpty {
+      if group.allSatisfy(\.isRelaxed), metadata.corruption == nil, log.recovery.corruption.isEmpty {
         let synced = log.syncedToken
         durable = outcomes
         isSynced = synced == token
@@ -233,15 +233,15 @@ extension Node {
 
   /// - Parameter beforeReadingLog: called before the log is read, if that is necessary.
   func begin(
-    _ note: CommitNote, _ transaction: TablesTransaction, beforeReadingLog: @escaping () -> Void = {}
+    _ message: CommitMessage, _ transaction: TablesTransaction, beforeReadingLog: @escaping () -> Void = {}
   ) throws(NodeError) -> WriteTransaction {
     let number: UInt64
-    let origin = dueOrigin ?? mark.origin
+    let origin = dueOrigin ?? metadata.origin
     do { number = try transaction.highestCommit(of: origin) + 1 } catch { throw .tables(error) }
-    let scope = mark.scope
+    let scope = metadata.scope
     let write = WriteTransaction(
       schema: schema, tables: transaction, commit: CommitID(origin, number), clock: clock,
-      identifiers: identifiers, wall: ports.clock, random: ports.random, note: note,
+      identifiers: identifiers, wall: ports.clock, random: ports.random, message: message,
       isInScope: { scope.contains($0) },
       history: { [log] (record) throws(NodeError) in
         beforeReadingLog()
@@ -252,7 +252,7 @@ extension Node {
           return events
         }
       })
-    write.isDamaged = isDamaged
+    write.isCorrupt = isCorrupt
     return write
   }
 

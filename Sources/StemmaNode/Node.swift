@@ -31,7 +31,7 @@ package final class Node {
   static let metadataLimit = 64 << 20
 
   package let directory: String
-  package internal(set) var mark: NodeMark
+  package internal(set) var metadata: NodeMetadata
   package internal(set) var schema: Schema
   package internal(set) var schemaWarnings: [Diagnostic] = []
   /// Incremented when another process has changed the schema.
@@ -61,7 +61,7 @@ package final class Node {
   /// Whether the tables hold what this node held before the log was corrupted.
   var tablesRemember = true
   /// Whether a reader met corruption that the notices of opening do not include.
-  var hasUntoldDamage = false
+  var hasUntoldCorruption = false
   /// Whether the log was checked for duplicate event ids.
   private var hasPlainNames = false
   /// The origin for the next event of this node. It begins with that event, so that a refused write
@@ -72,7 +72,7 @@ package final class Node {
   /// Whether all writes of this instance are synced, and the tables show that.
   package internal(set) var isSynced = true
   /// The bytes of the node's own files when they were last read.
-  private var seen: (mark: [UInt8]?, schema: [UInt8]?) = (nil, nil)
+  private var seen: (metadata: [UInt8]?, schema: [UInt8]?) = (nil, nil)
   /// Whether metadata and schema are current: no other process has held the lock since.
   private var knowsOwnFiles = false
   private let holder = WriterLock.Holder(random: SystemRandomSource())
@@ -80,10 +80,11 @@ package final class Node {
   private(set) var isLocked = false
 
   init(
-    directory: String, mark: NodeMark, schema: Schema, options: OpeningOptions, log: Log, tables: Tables
+    directory: String, metadata: NodeMetadata, schema: Schema, options: OpeningOptions, log: Log,
+    tables: Tables
   ) {
     self.directory = directory
-    self.mark = mark
+    self.metadata = metadata
     self.schema = schema
     self.options = options
     self.log = log
@@ -98,7 +99,7 @@ package final class Node {
   /// The file of the tables in use; inside `withTables(asOf:)`, those of the past.
   package var tablesFile: String { tables.path }
 
-  package var description: EventDescription { EventDescription(schema: schema, mark: mark) }
+  package var description: EventDescription { EventDescription(schema: schema, metadata: metadata) }
 
   /// Converts errors of the modules below to errors of the node.
   static func wrapping<Result>(_ body: () throws -> Result) throws(NodeError) -> Result {
@@ -110,19 +111,19 @@ package final class Node {
       throw .inspection(error)
     } catch {
       // An error of Foundation.
-      throw .damaged(what: error.localizedDescription)
+      throw .corrupt(what: error.localizedDescription)
     }
   }
 
   // MARK: The metadata
 
-  func saveMark() throws(NodeError) { try Self.save(mark, in: directory, ports) }
+  func saveMetadata() throws(NodeError) { try Self.save(metadata, in: directory, ports) }
 
-  static func save(_ mark: NodeMark, in directory: String, _ ports: Ports) throws(NodeError) {
-    let bytes = try mark.encoded
+  static func save(_ metadata: NodeMetadata, in directory: String, _ ports: Ports) throws(NodeError) {
+    let bytes = try metadata.encoded
     do throws(LogError) {
       // The metadata comes last: without it, there is no node.
-      for name in [NodeMark.copyName, NodeMark.fileName] {
+      for name in [NodeMetadata.copyName, NodeMetadata.fileName] {
         try ports.replace(path(directory, name), with: bytes, in: directory)
       }
     } catch { throw .log(error) }
@@ -152,7 +153,7 @@ package final class Node {
     do throws(NodeError) {
       let isShared = !knowsOwnFiles
       if isShared {
-        try takeIn()
+        try adoptChanges()
         // Before any access to them.
         if tables.isReplaced { try reopenTables() }
       }
@@ -167,8 +168,8 @@ package final class Node {
     } catch {
       // Changes in memory may not have reached the files.
       knowsOwnFiles = false
-      seen.mark = nil
-      throw mended(error)
+      seen.metadata = nil
+      throw recovered(error)
     }
   }
 
@@ -215,12 +216,12 @@ package final class Node {
 
   /// Reads the node's own files if they changed. The caller holds the writer lock. Both are small
   /// and seldom change, so comparing bytes is far cheaper than parsing.
-  private func takeIn() throws(NodeError) {
-    let markBytes = try Self.bytes(of: NodeMark.fileName, in: directory, ports)
-    if markBytes != seen.mark {
-      mark = try Self.mark(markBytes, directory, ports)
+  private func adoptChanges() throws(NodeError) {
+    let metadataBytes = try Self.bytes(of: NodeMetadata.fileName, in: directory, ports)
+    if metadataBytes != seen.metadata {
+      metadata = try Self.metadata(metadataBytes, directory, ports)
       // Another process may have begun a new origin.
-      if log.recovery.watermarkIdentity == mark.watermark { dueOrigin = nil }
+      if log.recovery.watermarkIdentity == metadata.watermark { dueOrigin = nil }
     }
     let schemaBytes = try Self.bytes(of: Self.schemaFileName, in: directory, ports)
     if let before = seen.schema, schemaBytes != before {
@@ -228,7 +229,7 @@ package final class Node {
       schemaChanges += 1
       try reopenTables()
     }
-    seen = (markBytes, schemaBytes)
+    seen = (metadataBytes, schemaBytes)
     knowsOwnFiles = true
   }
 
@@ -236,7 +237,7 @@ package final class Node {
     do { return try ports.contents(of: path(directory, name), limit: metadataLimit) } catch {
       guard error.isNotFound else { throw .log(error) }
       switch name {
-      case NodeMark.fileName: throw try lostMark(in: directory, ports) ?? .noNode(path: directory)
+      case NodeMetadata.fileName: throw try lostMetadata(in: directory, ports) ?? .noNode(path: directory)
       case schemaFileName: throw .noSchema(path: path(directory, name))
       default: throw .log(error)
       }
@@ -246,17 +247,17 @@ package final class Node {
   /// Begins a new origin, durable before its first event.
   func beginOrigin(because reason: String, _ origin: Origin? = nil) throws(NodeError) {
     try begin(origin ?? Origin(ports.newID()))
-    notices.append("\(reason): this node now writes as a new origin, \(mark.origin)")
+    notices.append("\(reason): this node now writes as a new origin, \(metadata.origin)")
   }
 
   /// Begins the due origin, if any. The caller holds the writer lock.
   func beginDueOrigin() throws(NodeError) { if let dueOrigin { try begin(dueOrigin) } }
 
   private func begin(_ origin: Origin) throws(NodeError) {
-    mark.origins.append(origin)
-    if let identity = log.recovery.watermarkIdentity { mark.watermark = identity }
-    mark.cutCount = log.recovery.cutCount
-    try saveMark()
+    metadata.origins.append(origin)
+    if let identity = log.recovery.watermarkIdentity { metadata.watermark = identity }
+    metadata.cutCount = log.recovery.cutCount
+    try saveMetadata()
     dueOrigin = nil
   }
 
@@ -264,21 +265,21 @@ package final class Node {
 
   func reopenTables() throws(NodeError) {
     applied = nil
-    tables = try Self.openTables(directory, schema, log, mark, options).tables
+    tables = try Self.openTables(directory, schema, log, metadata, options).tables
   }
 
   /// The result of opening the tables.
-  enum TablesOpening { case asTheyWere, rebuilt(RebuildReason), rebuiltAround(Damage) }
+  enum TablesOpening { case asTheyWere, rebuilt(RebuildReason), rebuiltAround(Corruption) }
 
   /// Opens the tables of a node; rebuilds unusable ones. The caller holds the writer lock.
   static func openTables(
-    _ directory: String, _ schema: Schema, _ log: Log, _ mark: NodeMark, _ options: OpeningOptions
+    _ directory: String, _ schema: Schema, _ log: Log, _ metadata: NodeMetadata, _ options: OpeningOptions
   ) throws(NodeError) -> (tables: Tables, how: TablesOpening) {
     let path = path(directory, tablesFileName)
     Tables.removeUnfinished(at: path)
     return try wrapping {
       do {
-        let isSmall = !log.hasSegments && log.recovery.damage.isEmpty
+        let isSmall = !log.hasSegments && log.recovery.corruption.isEmpty
         guard isSmall || FileManager.default.fileExists(atPath: path) else {
           throw TablesError.needsRebuild(path: path, .missing)
         }
@@ -288,12 +289,12 @@ package final class Node {
         var how = TablesOpening.rebuilt(reason)
         do throws(NodeError) {
           _ = try rebuild(
-            path, schema: schema, log: log, ownOrigins: mark.origins, progress: options.progress)
+            path, schema: schema, log: log, ownOrigins: metadata.origins, progress: options.progress)
         } catch {
-          guard let damage = error.logDamage else { throw error }
-          how = .rebuiltAround(damage)
-          _ = try rebuildAroundDamage(
-            path, schema: schema, log: log, ownOrigins: mark.origins, progress: options.progress)
+          guard let corruption = error.logCorruption else { throw error }
+          how = .rebuiltAround(corruption)
+          _ = try rebuildAroundCorruption(
+            path, schema: schema, log: log, ownOrigins: metadata.origins, progress: options.progress)
         }
         let wait = max(options.wait, Tables.busyLimit)
         return (try Tables.open(at: path, schema: schema, mode: .readWrite, wait: wait), how)
@@ -321,16 +322,16 @@ package final class Node {
     if isReplaced { try reopenTables() }
     // Tables are built from the durable log.
     try syncLog()
-    try recordDamage(log.recovery.damage)
-    if mark.damage == nil {
+    try recordCorruption(log.recovery.corruption)
+    if metadata.corruption == nil {
       do throws(NodeError) {
         return try Self.wrapping { try follow() }
       } catch {
-        guard let damage = error.logDamage else { throw error }
-        try recordDamage([damage])
+        guard let corruption = error.logCorruption else { throw error }
+        try recordCorruption([corruption])
       }
     }
-    try Self.wrapping { try followAroundDamage() }
+    try Self.wrapping { try followAroundCorruption() }
   }
 
   /// Refreshes the tables, and rebuilds corrupt ones.
@@ -387,10 +388,10 @@ package final class Node {
   /// lost. Peers may have such events of this node, so it begins a new origin to avoid duplicate
   /// ids. A crash that took only unsynced events needs none. The caller holds the writer lock.
   private func noteSetBackLog(_ applied: AppliedPosition) throws(NodeError) {
-    let isUnsettled = mark.isUnsettled
+    let isUnsettled = metadata.isUnsettled
     let (held, found) = try Self.wrapping { () throws -> (VersionVector, VersionVector) in
       (
-        try reading { try $0.knowledge() }.restricted { !isUnsettled($0) },
+        try reading { try $0.versionVector() }.restricted { !isUnsettled($0) },
         try log.streams { !isUnsettled($0) }
       )
     }
@@ -409,7 +410,9 @@ package final class Node {
     notices.append(
       "the log \(what): an older log replaced it, or its end was lost; the next pull fetches "
         + "what its peers have of it")
-    guard dueOrigin == nil, held.partitions.values.contains(where: { $0[mark.origin] != nil }) else { return }
+    guard dueOrigin == nil, held.partitions.values.contains(where: { $0[metadata.origin] != nil }) else {
+      return
+    }
     try beginOrigin(because: "the log was set back")
   }
 
@@ -417,8 +420,8 @@ package final class Node {
   /// holds the writer lock and does not use the tables.
   ///
   /// - Returns: the error to throw.
-  func mended(_ error: NodeError) -> NodeError {
-    guard mark.damage == nil, case .tables(.needsRebuild(tablesPath, let reason)) = error else {
+  func recovered(_ error: NodeError) -> NodeError {
+    guard metadata.corruption == nil, case .tables(.needsRebuild(tablesPath, let reason)) = error else {
       return error
     }
     do throws(NodeError) { try remakeTables() } catch {
@@ -439,11 +442,11 @@ package final class Node {
     try syncLog()
     do throws(NodeError) {
       _ = try Self.rebuild(
-        tablesPath, schema: schema, log: log, ownOrigins: mark.origins, progress: options.progress)
+        tablesPath, schema: schema, log: log, ownOrigins: metadata.origins, progress: options.progress)
     } catch {
-      guard error.logDamage?.flaw.isDoubled == true else { throw error }
-      _ = try Self.rebuildAroundDamage(
-        tablesPath, schema: schema, log: log, ownOrigins: mark.origins, progress: options.progress)
+      guard error.logCorruption?.flaw.isDuplicate == true else { throw error }
+      _ = try Self.rebuildAroundCorruption(
+        tablesPath, schema: schema, log: log, ownOrigins: metadata.origins, progress: options.progress)
     }
     try reopenTables()
   }
@@ -456,18 +459,18 @@ package final class Node {
   /// Applies events to the tables in one transaction. `isWanted` receives each event and the last
   /// applied sequence of its stream.
   func apply(
-    upTo end: LogToken, isWanted: (Event, Sequence) -> Bool = { _, _ in true },
+    upTo end: LogToken, isWanted: (Event, SequenceNumber) -> Bool = { _, _ in true },
     next: () throws -> StoredEvent?
   ) throws {
     var seen = HybridClock()
     try tables.write({ $0 as any Error }) { (transaction) throws(any Error) in
       seen.observe(try transaction.clock())
       while let event = try next()?.event {
-        let head = try transaction.head(event.partition, event.dot.origin)
+        let head = try transaction.head(event.partition, event.id.origin)
         guard isWanted(event, head.sequence) else { continue }
         try transaction.apply(event)
         // The writer has kept its clock for own events, or their times are imported.
-        if !mark.origins.contains(event.dot.origin) { seen.observe(event.timestamp) }
+        if !metadata.origins.contains(event.id.origin) { seen.observe(event.timestamp) }
       }
       try transaction.keep(clock: seen.highest)
       transaction.advance(to: end)
@@ -483,13 +486,14 @@ package final class Node {
       let total = try log.files().reduce(0) { $0 + $1.events }
       if filter == .all {
         let made = try Tables.rebuild(
-          at: path, schema: schema, knowledge: try log.streams(), token: log.token, from: log.recordFiles,
+          at: path, schema: schema, versionVector: try log.streams(), token: log.token, from: log.recordFiles,
           ownOrigins: ownOrigins, progress: { progress($0.events, total) })
         return RebuildReport(events: made.folded, records: made.rows)
       }
       var reader = try log.eventsByKey()
       let made = try Tables.rebuild(
-        at: path, schema: schema, knowledge: nil, token: log.token, filter: filter, ownOrigins: ownOrigins,
+        at: path, schema: schema, versionVector: nil, token: log.token, filter: filter,
+        ownOrigins: ownOrigins,
         progress: { progress($0.events, total) }, next: { try reader.next() })
       return RebuildReport(events: made.folded, records: made.rows)
     }
@@ -507,7 +511,7 @@ extension Log {
 
 /// The result of a rebuild.
 package struct RebuildReport: Sendable {
-  /// Events that the tables show; for a moment of the past, fewer than in the log.
+  /// Events that the tables show; for a point in time of the past, fewer than in the log.
   package var events: UInt64
   package var records: UInt64
 }

@@ -15,9 +15,9 @@ package enum NodeError: Error {
   /// reason, the clone began earlier and differs from the requested one.
   indirect case unfinishedClone(path: String, source: String?, NodeError?)
   /// A log with events, without node metadata: it was removed.
-  case logWithoutMark(path: String)
+  case logWithoutMetadata(path: String)
   /// A directory has everything of a node except the metadata. `hasCopy`: whether its copy exists.
-  case lostMark(path: String, hasCopy: Bool)
+  case lostMetadata(path: String, hasCopy: Bool)
   /// The parent directory of the new node does not exist.
   case noParent(path: String)
   /// The path of a new file is in use and must not be replaced, because it `what`.
@@ -26,7 +26,7 @@ package enum NodeError: Error {
   case noTemporaryPlace(path: String, LogError)
   case cannotRead(path: String, errno: Int32)
   /// `stemma.json` is not in the form that this version writes.
-  case badMark(path: String, what: String)
+  case badMetadata(path: String, what: String)
   /// The node's `schema.graphql` is missing or empty.
   case noSchema(path: String)
   /// The schema is invalid; `what` is the first error and its place.
@@ -55,19 +55,19 @@ package enum NodeError: Error {
   /// Another process changed the node's scope during an exchange. Adopted events stay.
   case scopeChanged(node: String)
   case unacknowledged(partition: String, events: UInt64)
-  case damaged(what: String)
+  case corrupt(what: String)
   /// Everything readable was returned; these events are lost or hidden by corruption.
   case missing(MissingEvents)
   /// The partition lost events to corruption, so its records are read-only.
-  case damagedPartition(String)
+  case corruptPartition(String)
   /// The log has a duplicate event id. Until it is repaired, the node refuses writes and exchanges.
-  case doubledNames(node: String, path: String, partition: String, event: String)
+  case duplicateEvents(node: String, path: String, partition: String, event: String)
   /// The body of a write threw its own error.
   case abandoned
 
   /// The corruption of the log that this error reports.
-  var logDamage: Damage? {
-    if case .log(let error) = self { error.damage } else { nil }
+  var logCorruption: Corruption? {
+    if case .log(let error) = self { error.corruption } else { nil }
   }
 
   /// Whether another process holds the writer lock.

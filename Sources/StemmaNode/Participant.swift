@@ -23,7 +23,7 @@ final class Participant {
   /// Partitions with an adopted event.
   private(set) var adoptedPartitions: Set<Partition> = []
   /// A batch to adopt when the next one has arrived, or before any other message.
-  private var accepted: VerifiedPiece?
+  private var accepted: VerifiedBatch?
   /// Bytes read from the log before the transfer, including the opening of a peer for it.
   private var bytesReadBefore: UInt64
 
@@ -35,14 +35,14 @@ final class Participant {
     self.node = node
     self.session = session
     self.held = held
-    scope = node.mark.scope
-    pendingScope = node.mark.pendingScope
+    scope = node.metadata.scope
+    pendingScope = node.metadata.pendingScope
     self.progress = progress
   }
 
   func receive(_ message: SessionMessage) throws(NodeError) -> [SessionMessage] {
     if case .chunk = message {
-      if session.isPieceWaiting { try adoptAccepted() }
+      if session.isBatchWaiting { try adoptAccepted() }
     } else {
       try adoptAll()
     }
@@ -55,15 +55,15 @@ final class Participant {
   }
 
   private func adoptAccepted() throws(NodeError) {
-    guard let piece = accepted else { return }
+    guard let batch = accepted else { return }
     accepted = nil
-    do throws(NodeError) { try adopt(piece) } catch {
+    do throws(NodeError) { try adopt(batch) } catch {
       // The peer learns only that the transfer ended; the reason stays on this side.
-      _ = session.fail(.failed("the receiver could not store a piece"))
+      _ = session.fail(.failed("the receiver could not store a batch"))
       throw error
     }
     // A session that has failed expects no answer.
-    if session.isAdopting { _ = try messages(after: session.adopted(knowledge: held)) }
+    if session.isAdopting { _ = try messages(after: session.adopted(versionVector: held)) }
   }
 
   /// Executes an outcome and returns the messages for the other side.
@@ -76,8 +76,8 @@ final class Participant {
     case .greeted(let greeting):
       greeted = greeting
       return []
-    case .adopt(let piece):
-      accepted = piece
+    case .adopt(let batch):
+      accepted = batch
       return []
     case .ship(let order): return try ship(order)
     case .transferred(let summary, let messages), .finished(let summary, let messages):
@@ -94,16 +94,16 @@ final class Participant {
     precondition(adoptedEvents == 0 || !adoptedPartitions.isEmpty, "each event has a partition")
   }
 
-  private func adopt(_ piece: VerifiedPiece) throws(NodeError) {
+  private func adopt(_ batch: VerifiedBatch) throws(NodeError) {
     try node.lockedForAdoption { isShared throws(NodeError) in
-      if isShared { held = try node.reading { try $0.knowledge() } }
-      guard node.mark.scope == scope, node.mark.pendingScope == pendingScope else {
-        throw .scopeChanged(node: node.mark.name)
+      if isShared { held = try node.reading { try $0.versionVector() } }
+      guard node.metadata.scope == scope, node.metadata.pendingScope == pendingScope else {
+        throw .scopeChanged(node: node.metadata.name)
       }
       try Node.wrapping {
-        try refuseRetired(in: piece)
-        adoptedEvents += try piece.adopt(into: node.log, above: held)
-        for stream in piece.streams
+        try refuseRetired(in: batch)
+        adoptedEvents += try batch.adopt(into: node.log, above: held)
+        for stream in batch.streams
         where held[stream.range.partition, stream.range.origin].sequence < stream.range.to {
           held[stream.range.partition, stream.range.origin] = stream.head
           adoptedPartitions.insert(stream.range.partition)
@@ -114,14 +114,14 @@ final class Participant {
   }
 
   /// Events that a fork repair renamed would otherwise be stored twice.
-  private func refuseRetired(in piece: VerifiedPiece) throws(ReplicationError) {
-    for branch in node.mark.retired {
-      guard try piece.digest(of: branch.first) == branch.digest else { continue }
-      let (partition, dot) = (branch.first.partition, branch.first.dot)
+  private func refuseRetired(in batch: VerifiedBatch) throws(ReplicationError) {
+    for branch in node.metadata.retired {
+      guard try batch.digest(of: branch.first) == branch.digest else { continue }
+      let (partition, id) = (branch.first.partition, branch.first.id)
       throw .fork(
         Fork(
-          partition: partition, origin: dot.origin, sequence: dot.sequence,
-          finder: Fork.Side(node: node.mark.name, hash: held[partition, dot.origin].hash),
+          partition: partition, origin: id.origin, sequence: id.sequence,
+          finder: Fork.Side(node: node.metadata.name, hash: held[partition, id.origin].hash),
           peer: Fork.Side(node: session.peer?.nodeName ?? "the peer", hash: branch.digest)))
     }
   }
@@ -129,8 +129,8 @@ final class Participant {
   private func ship(_ order: ShipmentOrder) throws(NodeError) -> [SessionMessage] {
     do throws(NodeError) { return try shipped(order) } catch {
       // A node opened for reading is not changed, because it may belong to another user.
-      if case .replication(.damagedLog(let damage)) = error, node.options.mode == .write {
-        try node.recordMetDamage([damage])
+      if case .replication(.corruptLog(let corruption)) = error, node.options.mode == .write {
+        try node.recordMetCorruption([corruption])
       }
       throw error
     }
@@ -140,16 +140,16 @@ final class Participant {
     try Node.wrapping {
       // The run excludes partitions that lost events.
       let source = LogSource(
-        node.log, knowledge: held, around: node.mark.damage == nil ? nil : Omissions())
+        node.log, versionVector: held, around: node.metadata.corruption == nil ? nil : Omissions())
       let plan = try ShipmentPlan(
         source: source, scope: order.scope, above: order.receiver, names: order.names)
       var writer = ShipmentWriter(
-        source: source, plan: plan, sender: node.mark.logID, bytesReadBefore: bytesReadBefore,
+        source: source, plan: plan, sender: node.metadata.logID, bytesReadBefore: bytesReadBefore,
         isDigesting: !session.node.sharesMemory)
-      while let piece = try writer.next() {
+      while let batch = try writer.next() {
         // Only a few batches are in memory: the other side stores one while the next is decoded.
         // Each message is released after delivery.
-        var messages = Array(session.piece(piece).reversed())
+        var messages = Array(session.batch(batch).reversed())
         while let message = messages.popLast() { try deliver(message) }
       }
       let end = writer.end

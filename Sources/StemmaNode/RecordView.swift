@@ -21,7 +21,7 @@ package struct RecordView: Equatable, Sendable {
   func moved(by events: ArraySlice<Event>, from before: Context, to state: RecordState) -> RecordView {
     if read == before { return RecordView(read: state.context) }
     var moved = self
-    moved.own = (own + events.map(\.dot)).filter(state.hasSibling)
+    moved.own = (own + events.map(\.id)).filter(state.hasSibling)
     moved.after = state.context
     return moved
   }
@@ -46,7 +46,7 @@ struct SeenRecord {
   func value(of field: String) -> Value {
     guard let after else { return read.value(of: field, rules) }
     if isSeen(field, in: after) { return after.value(of: field, rules) }
-    let own = after.valuesBySibling(of: field, rules).last { view.own.contains($0.dot) }
+    let own = after.valuesBySibling(of: field, rules).last { view.own.contains($0.id) }
     return own?.value ?? read.value(of: field, rules)
   }
 
@@ -58,7 +58,7 @@ struct SeenRecord {
 
   private func isSeen(_ field: String, in state: RecordState) -> Bool {
     state.valuesBySibling(of: field, rules).allSatisfy {
-      view.read.covers($0.dot) || view.own.contains($0.dot)
+      view.read.covers($0.id) || view.own.contains($0.id)
     }
   }
 }

@@ -21,7 +21,7 @@ package enum SchemaInference {
     do throws(TablesError) {
       let file = try SQLiteFile(path)
       let contents = try file.contents()
-      warnings += contents.outsiders.map(notice)
+      warnings += contents.omittedObjects.map(notice)
       for entry in SQLiteMapping(contents.tables).entries {
         guard let draft = try Draft(entry, file, &warnings) else { continue }
         drafts.append(draft)
@@ -57,10 +57,10 @@ package enum SchemaInference {
   }
 
   /// An import reports an omission in the same words.
-  static func notice(_ outsider: SQLiteFile.Outsider) -> String {
-    switch outsider.kind {
-    case .view: "\(outsider.name) is a view: left out"
-    case .virtualTable: "\(outsider.name) is a virtual table: left out, with the tables that hold its data"
+  static func notice(_ omitted: SQLiteFile.OmittedObject) -> String {
+    switch omitted.kind {
+    case .view: "\(omitted.name) is a view: left out"
+    case .virtualTable: "\(omitted.name) is a virtual table: left out, with the tables that hold its data"
     }
   }
 
@@ -166,11 +166,11 @@ package enum SchemaInference {
       while let row = try rows.next() {
         for (index, cell) in row.enumerated() { facts[index].note(cell) }
       }
-      var notes: [String] = []
+      var messages: [String] = []
       for (index, column) in table.columns.enumerated() {
         let (facts, field, place) = (facts[index], entry.fields[index], "\(table.name).\(column.name)")
         if let reason = facts.omission(declared: column.type) {
-          notes.append("\(place) \(reason): left out")
+          messages.append("\(place) \(reason): left out")
           continue
         }
         let isKey = table.primaryKey.contains(column.name)
@@ -178,7 +178,7 @@ package enum SchemaInference {
         let type = facts.type(declared: column.type, isKey: isKey || isReference)
         fields.append(
           Field(name: field, type: type, isRequired: (column.isRequired || isKey) && !facts.nulls))
-        notes += Self.notes(column, field, type, facts, place)
+        messages += Self.notes(column, field, type, facts, place)
         if ["createdAt", "updatedAt"].contains(field), facts.nulls { keepsTimes = true }
       }
       if Self.isKey(table, facts) {
@@ -186,14 +186,14 @@ package enum SchemaInference {
       } else if let field = entry.rowNumberField {
         key = [field]
         fields.insert(Field(name: field, type: .int, isRequired: true), at: 0)
-        notes.append(
+        messages.append(
           "\(table.name) has no primary key that a model can have: SQLite's rowid is the key, in the field "
             + "`\(field)`. VACUUM and a new dump of the source can change it")
       } else {
         warnings.append("\(table.name) has no primary key that a model can have, and no rowid: left out")
         return nil
       }
-      warnings += notes + Self.notes(table)
+      warnings += messages + Self.notes(table)
     }
 
     /// Whether the primary key is valid for a model: present and unique in each row.
@@ -214,27 +214,31 @@ package enum SchemaInference {
     private static func notes(
       _ column: SQLiteFile.Column, _ field: String, _ type: Scalar, _ facts: Facts, _ place: String
     ) -> [String] {
-      var notes: [String] = []
-      if let widening = facts.widening { notes.append("\(place) holds \(widening): its numbers become text") }
+      var messages: [String] = []
+      if let widening = facts.widening {
+        messages.append("\(place) holds \(widening): its numbers become text")
+      }
       let declared = column.type.uppercased()
       if type == .float, declared.contains("DEC") || declared.contains("NUM") {
-        notes.append("\(place) is declared \(column.type): Float keeps about 15 digits")
+        messages.append("\(place) is declared \(column.type): Float keeps about 15 digits")
       }
-      if column.isGenerated { notes.append("\(place) is a generated column: its values become plain ones") }
-      if let value = column.defaultValue { notes.append("the default \(value) of \(place): left out") }
-      if column.name != field { notes.append("\(place) becomes the field `\(field)`") }
-      return notes
+      if column.isGenerated {
+        messages.append("\(place) is a generated column: its values become plain ones")
+      }
+      if let value = column.defaultValue { messages.append("the default \(value) of \(place): left out") }
+      if column.name != field { messages.append("\(place) becomes the field `\(field)`") }
+      return messages
     }
 
     /// Properties of a table that a model cannot keep.
     private static func notes(_ table: SQLiteFile.Table) -> [String] {
-      var notes: [String] = []
+      var messages: [String] = []
       for columns in table.uniques {
-        notes.append("UNIQUE (\(columns.joined(separator: ", "))) of \(table.name): left out")
+        messages.append("UNIQUE (\(columns.joined(separator: ", "))) of \(table.name): left out")
       }
-      if checks(table.declaration) { notes.append("the CHECK constraints of \(table.name): left out") }
-      for trigger in table.triggers { notes.append("the trigger \(trigger) of \(table.name): left out") }
-      return notes
+      if checks(table.declaration) { messages.append("the CHECK constraints of \(table.name): left out") }
+      for trigger in table.triggers { messages.append("the trigger \(trigger) of \(table.name): left out") }
+      return messages
     }
 
     /// Whether a statement has the word CHECK outside of quotes and comments.

@@ -89,10 +89,11 @@ extension WriteTransaction {
     let steps = deletion.steps
     let partition = Partition(model: model, key: key)
     let earlier = UInt64(steps.dropLast().count { $0.partition == partition })
-    let cause: EventName
+    let cause: QualifiedEventID
     do {
       let head = try tables.head(partition, origin).sequence
-      cause = EventName(partition: partition, dot: EventID(origin, Sequence(head.rawValue + earlier + 1)))
+      cause = QualifiedEventID(
+        partition: partition, id: EventID(origin, SequenceNumber(head.rawValue + earlier + 1)))
     } catch { throw .tables(error) }
     for (index, step) in steps.enumerated() {
       let isLast = index == steps.count - 1

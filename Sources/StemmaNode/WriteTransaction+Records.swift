@@ -54,8 +54,8 @@ extension WriteTransaction {
   ///
   /// - Parameters:
   ///   - view: the part of the record that the value has seen; nil: all.
-  ///   - isUnchanged: whether the value at an index of `values` spells the second argument, which is
-  ///     the value that was read.
+  ///   - isUnchanged: whether the value at an index of `values` spells the second argument, which
+  ///     is the value that was read.
   /// - Returns: the part that the value has seen afterwards.
   /// - Throws: `requiredReference`; `notFound`, also if the record was deleted since.
   @discardableResult
@@ -204,7 +204,7 @@ extension WriteTransaction {
       partition: Partition(model: model, key: key), model: model.storedName, key: key)
     var known = try history(name)
     known += events.filter { RecordKey($0) == name }
-    known.removeAll { !context.covers($0.dot) }
+    known.removeAll { !context.covers($0.id) }
     do { return try RecordState.fold(known, rules(model)) } catch {
       throw .tables(.merge(model: model.name, key, error))
     }

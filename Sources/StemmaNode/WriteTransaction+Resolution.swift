@@ -160,11 +160,11 @@ extension WriteTransaction {
     case .take(let number):
       found = conflict.candidates.indices.contains(number - 1) ? conflict.candidates[number - 1] : nil
       asked = String(number)
-    case .takeEvent(let dot):
-      found = conflict.candidates.first { $0.dot == dot }
-      asked = dot.description
+    case .takeEvent(let id):
+      found = conflict.candidates.first { $0.id == id }
+      asked = id.description
     case .newest:
-      found = conflict.candidates.max { ($0.timestamp, $0.dot) < ($1.timestamp, $1.dot) }
+      found = conflict.candidates.max { ($0.timestamp, $0.id) < ($1.timestamp, $1.id) }
       asked = "newest"
     case .shown, .set, .keep, .delete:
       found = conflict.candidates.first

@@ -13,7 +13,7 @@ package final class WriteTransaction {
   package let schema: Schema
   let tables: TablesTransaction
   let isInScope: (Partition) -> Bool
-  /// Returns the logged events of a record in arrival order, without those of this commit group.
+  /// Returns the logged events of a record in position order, without those of this commit group.
   let history: (RecordKey) throws(NodeError) -> [Event]
   let random: any RandomSource
   let wallClock: any Clock
@@ -27,7 +27,7 @@ package final class WriteTransaction {
   var origin: Origin { commit.origin }
 
   /// The author, message and source of this commit.
-  package var note: CommitNote
+  package var message: CommitMessage
   /// Whether references to absent records are refused.
   package var refusesDangling = false
   /// If not nil, collects such references instead.
@@ -35,23 +35,24 @@ package final class WriteTransaction {
   /// Whether a write of the shown value resolves its field's conflict, instead of having no effect.
   package var closesConflicts = true
   /// Whether a partition lost events to corruption, which makes its records read-only.
-  var isDamaged: (Partition) -> Bool = { _ in false }
+  var isCorrupt: (Partition) -> Bool = { _ in false }
   package private(set) var events: [Event] = []
   /// The digests of `events`, at the same indices.
   private(set) var digests: [StreamHash] = []
   private var digester = EventDigester()
   package internal(set) var counts = WriteCounts()
   /// Corruption of the tables that the body or its reader met, even if it caught the error.
-  private(set) var tableDamage: TablesError?
+  private(set) var tableCorruption: TablesError?
 
   /// The schema index of the model that was changed last.
   private var lastModel: Int?
   /// The event that causes the next events.
-  private var cause: EventName?
+  private var cause: QualifiedEventID?
 
   init(
     schema: Schema, tables: TablesTransaction, commit: CommitID, clock: HybridClock, identifiers: UUIDv7,
-    wall: any Clock, random: any RandomSource, note: CommitNote, isInScope: @escaping (Partition) -> Bool,
+    wall: any Clock, random: any RandomSource, message: CommitMessage,
+    isInScope: @escaping (Partition) -> Bool,
     history: @escaping (RecordKey) throws(NodeError) -> [Event]
   ) {
     self.schema = schema
@@ -62,7 +63,7 @@ package final class WriteTransaction {
     wallClock = wall
     self.wall = wall.milliseconds()
     self.random = random
-    self.note = note
+    self.message = message
     self.isInScope = isInScope
     self.history = history
   }
@@ -112,7 +113,7 @@ package final class WriteTransaction {
   /// Notes an error that the body or its reader met. Corruption of the tables ends the commit.
   package func note(_ error: any Error) {
     switch error {
-    case let error as TablesError: if case .needsRebuild = error { tableDamage = error }
+    case let error as TablesError: if case .needsRebuild = error { tableCorruption = error }
     case NodeError.tables(let error): note(error)
     default: break
     }
@@ -129,7 +130,7 @@ package final class WriteTransaction {
     guard isInScope(partition) else {
       throw .mutation(.outsideScope(partition: partition.description))
     }
-    guard !isDamaged(partition) else { throw .damagedPartition(partition.description) }
+    guard !isCorrupt(partition) else { throw .corruptPartition(partition.description) }
     var timestamp: Timestamp?
     if let milliseconds {
       timestamp = HybridClock.imported(milliseconds: milliseconds, wall: wall, above: state.latest)
@@ -142,7 +143,7 @@ package final class WriteTransaction {
       let event = Event(
         partition: partition, model: model.storedName, key: key, operation: operation,
         relationship: relationship, assignments: assignments,
-        dot: EventID(origin, try tables.head(partition, origin).sequence.next), context: state.context,
+        id: EventID(origin, try tables.head(partition, origin).sequence.next), context: state.context,
         version: state.version.next, timestamp: timestamp ?? clock.now(wall: wall, above: state.latest),
         commit: commit, cause: cause)
       let digest = digester.digest(of: event).hash
@@ -172,7 +173,7 @@ package final class WriteTransaction {
 
   /// Records events inside `body` with `event` as their cause.
   func causing<Result>(
-    _ event: EventName?, _ body: () throws(NodeError) -> Result
+    _ event: QualifiedEventID?, _ body: () throws(NodeError) -> Result
   ) throws(NodeError) -> Result {
     let outer = cause
     cause = event
@@ -188,17 +189,17 @@ package final class WriteTransaction {
     precondition(cause == nil, "an event causes others while they are made")
     precondition(digests.count == events.count, "each event has its digest")
     let models = Dictionary(uniqueKeysWithValues: schema.models.map { ($0.storedName, $0) })
-    var last: [Partition: Sequence] = [:]
+    var last: [Partition: SequenceNumber] = [:]
     for event in events {
       precondition(
-        event.commit == commit && event.dot.origin == origin, "a commit has one name and one writer")
-      precondition(isInScope(event.partition) && !isDamaged(event.partition), "what is written is held whole")
+        event.commit == commit && event.id.origin == origin, "a commit has one name and one writer")
+      precondition(isInScope(event.partition) && !isCorrupt(event.partition), "what is written is held whole")
       let model = models[event.model]
       precondition(
         model.map { Partition(model: $0, key: event.key) } == event.partition, "a key has one partition")
       precondition(
-        last[event.partition]?.next ?? event.dot.sequence == event.dot.sequence, "events are a run")
-      last[event.partition] = event.dot.sequence
+        last[event.partition]?.next ?? event.id.sequence == event.id.sequence, "events are a run")
+      last[event.partition] = event.id.sequence
     }
   }
 

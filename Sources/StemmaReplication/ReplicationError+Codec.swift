@@ -7,7 +7,7 @@ extension ReplicationError {
   ///      1 malformed          subject, found
   ///      2 over limit         subject, found, limit
   ///      3 newer format       subject, found, supported
-  ///      4 damaged            subject, found
+  ///      4 corrupt            subject, found
   ///      5 same log           log id (8 bytes)
   ///      6 schema conflict    count, texts
   ///      7 schema unreadable  text
@@ -32,7 +32,7 @@ extension ReplicationError {
       writer.append(code: 3, subject)
       writer.appendVarint(found)
       writer.appendVarint(supported)
-    case .damaged(let subject, let found): writer.append(code: 4, subject, found)
+    case .corrupt(let subject, let found): writer.append(code: 4, subject, found)
     case .sameLog(let id):
       writer.append(5)
       writer.appendFixed(id.rawValue)
@@ -69,12 +69,12 @@ extension ReplicationError {
     case .hostileEvent(let name, let why):
       writer.append(13)
       writer.appendCounted(name.partition.bytes)
-      writer.append(name.dot.origin)
-      writer.appendVarint(name.dot.sequence.rawValue)
+      writer.append(name.id.origin)
+      writer.appendVarint(name.id.sequence.rawValue)
       writer.append(cut: why)
     case .incomplete(let what): writer.append(code: 14, what)
     case .failed(let what): writer.append(code: 15, what)
-    case .damagedLog: writer.append(code: 15, description)
+    case .corruptLog: writer.append(code: 15, description)
     case .scope(let error): writer.append(code: 1, "scope", error.description)
     case .refusedByPeer(let error): error.encode(into: &writer)
     }
@@ -90,7 +90,7 @@ extension ReplicationError {
       self = .newerFormat(
         try reader.refusalText(), found: try reader.varint("refusal"), supported: try reader.varint("refusal")
       )
-    case 4: self = .damaged(try reader.refusalText(), try reader.refusalText())
+    case 4: self = .corrupt(try reader.refusalText(), try reader.refusalText())
     case 5: self = .sameLog(LogID(try reader.fixed("refusal")))
     case 6:
       let count = try reader.count("texts", limit: ReplicationLimits.refusalItems, each: 1)
@@ -120,7 +120,7 @@ extension ReplicationError {
     case 13:
       let partition = try reader.partition()
       let origin = try reader.origin()
-      let name = EventName(partition: partition, dot: EventID(origin, try reader.sequence()))
+      let name = QualifiedEventID(partition: partition, id: EventID(origin, try reader.sequence()))
       self = .hostileEvent(name, try reader.refusalText())
     case 14: self = .incomplete(try reader.refusalText())
     case 15: self = .failed(try reader.refusalText())

@@ -11,7 +11,7 @@ package enum ReplicationError: Error, Hashable, Sendable {
   /// A format version that this program does not support.
   case newerFormat(_ subject: String, found: UInt64, supported: UInt64)
   /// A digest does not match.
-  case damaged(_ subject: String, _ found: String)
+  case corrupt(_ subject: String, _ found: String)
   /// Both sides have the same log id: one is a copy of the other's directory.
   case sameLog(LogID)
   /// The key, partition rule or conflict policy of a model differs.
@@ -22,17 +22,17 @@ package enum ReplicationError: Error, Hashable, Sendable {
   case unexpectedMessage(_ found: String, expected: String)
   case fork(Fork)
   /// Events between the held ones and the received ones are missing.
-  case gap(Partition, Origin, expected: Sequence, found: Sequence)
+  case gap(Partition, Origin, expected: SequenceNumber, found: SequenceNumber)
   /// A partition that was not requested.
   case foreignPartition(Partition)
   /// An event that no correct writer creates.
-  case hostileEvent(EventName, String)
+  case hostileEvent(QualifiedEventID, String)
   /// The other side closed before sending everything that it announced.
   case incomplete(String)
   /// A failure of the node itself, in its log or on its disk, and not of the peer's data.
   case failed(String)
   /// Corruption of the node's log, found while reading it for the peer, which receives `failed`.
-  case damagedLog(Damage)
+  case corruptLog(Corruption)
   /// Patterns that form no scope.
   case scope(ScopeError)
   /// The peer sent a refusal.
@@ -55,12 +55,12 @@ package struct Fork: Hashable, Sendable {
   package var partition: Partition
   package var origin: Origin
   /// The sequence at which the sides were compared; they diverged at or before it.
-  package var sequence: Sequence
+  package var sequence: SequenceNumber
   /// The side that found the fork.
   package var finder: Side
   package var peer: Side
 
-  package init(partition: Partition, origin: Origin, sequence: Sequence, finder: Side, peer: Side) {
+  package init(partition: Partition, origin: Origin, sequence: SequenceNumber, finder: Side, peer: Side) {
     self.partition = partition
     self.origin = origin
     self.sequence = sequence
@@ -88,11 +88,11 @@ extension ReplicationError: CustomStringConvertible {
     case .overLimit(let subject, let found, let limit): "\(subject): \(found) is over the limit of \(limit)"
     case .newerFormat(let subject, let found, let supported):
       "\(subject) has version \(found), this program knows up to \(supported); update it"
-    case .damaged(let subject, let found): "\(subject) is damaged: \(found); nothing of it was taken"
+    case .corrupt(let subject, let found): "\(subject) is corrupt: \(found); nothing of it was taken"
     case .sameLog(let id):
       "both nodes have the log id \(id): one directory is a copy of the other; "
         + "if both were written to since, run `stemma repair --fork --from PEER` on one of them, and sync again; if only one was, "
-        + "make the other anew with `stemma clone`"
+        + "make the other again with `stemma clone`"
     case .schemaConflict(let conflicts): "the schemas do not fit: \(conflicts.joined(separator: "; "))"
     case .schemaUnreadable(let why): "the peer's schema cannot be read: \(why)"
     case .notPermitted(let partitions):
@@ -102,11 +102,11 @@ extension ReplicationError: CustomStringConvertible {
     case .gap(let partition, let origin, let expected, let found):
       "\(partition): events of \(origin) from \(expected) are missing, \(found) came"
     case .foreignPartition(let partition): "\(partition) was not asked for"
-    case .hostileEvent(let name, let why): "event \(name.dot) of \(name.partition): \(why)"
+    case .hostileEvent(let name, let why): "event \(name.id) of \(name.partition): \(why)"
     case .incomplete(let what): "the transfer ended early: \(what); run it again, it goes on from here"
     case .failed(let what): what
-    case .damagedLog(let damage):
-      "\(damage.path) is damaged at byte \(damage.offset); run `stemma verify` on that node"
+    case .corruptLog(let corruption):
+      "\(corruption.path) is corrupt at byte \(corruption.offset); run `stemma verify` on that node"
     case .scope(let error): error.description
     case .refusedByPeer(let error): "the peer refused: \(error)"
     }

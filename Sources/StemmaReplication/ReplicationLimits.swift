@@ -21,13 +21,13 @@ package enum ReplicationLimits {
   /// Bytes of a shipment in one message.
   package static let chunk = 1 << 20
   /// The size limit of a batch. Batches are far smaller, except for an enormous commit.
-  package static let piece = 1 << 30
+  package static let batch = 1 << 30
   /// Events of one batch.
-  package static let pieceEvents = 1 << 21
+  package static let batchEvents = 1 << 21
   /// Raw bytes of one block's stream. Blocks have about 64 KiB, except for the longest values.
   package static let blockStream = 64 << 20
   /// Raw size of events at which a sender ends a batch, at the next commit boundary.
-  package static let pieceTarget = 8 << 20
+  package static let batchTarget = 8 << 20
   /// Raw size of a journal's events up to which they are kept between planning and shipping.
   package static let keptJournal = 1 << 20
   /// Longest text in a refusal.

@@ -16,8 +16,8 @@ extension [UInt8] {
 extension WireReader {
   mutating func origin() throws(ReplicationError) -> Origin { Origin(try fixed("origin")) }
 
-  mutating func sequence() throws(ReplicationError) -> Sequence {
-    Sequence(try number("sequence", limit: Limits.highestNumber))
+  mutating func sequence() throws(ReplicationError) -> SequenceNumber {
+    SequenceNumber(try number("sequence", limit: Limits.highestNumber))
   }
 
   mutating func hash() throws(ReplicationError) -> StreamHash {

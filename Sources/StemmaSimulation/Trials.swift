@@ -1,9 +1,15 @@
 import Foundation
 
-/// The number of cases in tests with random cases.
+/// The number of cases in tests with random cases, and in those with exhaustive ones.
 package enum Trials {
   /// `ordinary`, or ten times as many if `STEMMA_LONG` is set, as by `Tools/test --long`.
   package static func count(_ ordinary: Int) -> Int {
-    ProcessInfo.processInfo.environment["STEMMA_LONG"] == nil ? ordinary : 10 * ordinary
+    isLong ? 10 * ordinary : ordinary
   }
+
+  /// The distance between the cases that an exhaustive test runs: `ordinary`, or 1 if `STEMMA_LONG`
+  /// is set.
+  package static func stride(_ ordinary: Int) -> Int { isLong ? 1 : ordinary }
+
+  private static let isLong = ProcessInfo.processInfo.environment["STEMMA_LONG"] != nil
 }

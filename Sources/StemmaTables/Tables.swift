@@ -107,7 +107,7 @@ package final class Tables: Sendable {
         try tables.read { reader throws(TablesError) in
           try Meta.check(reader.connection, tableSet, isLive: true)
           // Once for all writes of this instance.
-          if mode == .readWrite { try HeadSum.check(reader.connection) }
+          if mode == .readWrite { try HeadChecksum.check(reader.connection) }
         }
       } catch { throw error.ofOwnStatement }
     }
@@ -189,7 +189,7 @@ package final class Tables: Sendable {
       // A corrupt header may forbid writing although the file is writable.
       if case .sqlite(_, SQLITE_READONLY, let what) = error, mode == .readWrite, FileIdentity.isWritable(path)
       {
-        throw .needsRebuild(path: path, .damaged(what))
+        throw .needsRebuild(path: path, .corrupt(what))
       }
       throw error.ofOwnStatement
     }
@@ -285,7 +285,7 @@ package final class Tables: Sendable {
           do throws(TablesError) {
             // The holder of the writer lock calls `holdsBack` first.
             if last?.transaction.isHeldBack == true {
-              throw .needsRebuild(path: path, .damaged("other software has written to the file"))
+              throw .needsRebuild(path: path, .corrupt("other software has written to the file"))
             }
             try checkCatalogue(connection)
           } catch {
@@ -353,7 +353,7 @@ package final class Tables: Sendable {
     let number = try connection.integer("PRAGMA schema_version")
     if number == prepared.catalogue { return }
     if let change = try Meta.change(of: tableSet, connection) {
-      throw .needsRebuild(path: path, .damaged(change))
+      throw .needsRebuild(path: path, .corrupt(change))
     }
     prepared.catalogue = number
   }

@@ -20,7 +20,7 @@ package enum TablesError: Error, Equatable, Sendable {
   /// The path, with links resolved, exceeds the `limit` of SQLite in bytes.
   case pathTooLong(path: String, limit: Int)
   /// The event does not directly follow `held`, the last applied event of its stream.
-  case gap(Partition, EventID, held: Sequence)
+  case gap(Partition, EventID, held: SequenceNumber)
   /// The event cannot be merged into its record.
   case merge(model: String, Key, MergeError)
   /// The parts of the event's key do not match its model in the schema.
@@ -49,7 +49,7 @@ extension TablesError {
   /// This error for a statement of this module: SQLite rejects one only if the file was changed.
   var ofOwnStatement: TablesError {
     guard case .sqlite(let path, let code, let what) = self, code & 0xff == SQLITE_ERROR else { return self }
-    return .needsRebuild(path: path, .damaged(what))
+    return .needsRebuild(path: path, .corrupt(what))
   }
 
   /// Whether an event of an intact log did not fit the tables: then the tables do not match the
@@ -91,7 +91,7 @@ extension TablesError {
 package enum RebuildReason: Equatable, Sendable {
   case missing
   /// The defect of the bytes that SQLite or a decoder found.
-  case damaged(String)
+  case corrupt(String)
   /// Another version wrote another layout of the tables; nil: the file has no Stemma tables.
   case format(found: Int64?)
   /// The tables were made for another schema.

@@ -157,7 +157,9 @@ struct HabitTests {
 
   @Test("scripts run in bash 3.2, where an empty array counts as unset")
   func scriptsRunInOldShells() throws {
-    for name in ["bench", "builds", "demo", "install", "test"] {
+    for name in [
+      "bench", "builds", "demo", "documentation", "install", "install-stemma", "package", "test",
+    ] {
       let script = try String(contentsOf: Self.root.appendingPathComponent("Tools/" + name), encoding: .utf8)
       for array in script.matches(of: #/(?m)^ *(\w+)=\(\)/#).map(\.1) {
         let careful = script.replacing("${\(array)[@]+\"${\(array)[@]}\"}", with: "")

@@ -277,9 +277,9 @@ struct BadInputTests {
   func emptyFiles() throws {
     let work = try node()
     for (name, bytes, cause) in [
-      ("empty.ndjson.gz", [], "the file is empty, which no gzip file is; fetch it anew"),
-      ("cut.ndjson.gz", [0x1F], "the gzip stream ends too early; fetch the file anew"),
-      ("cut.ndjson", [0x1F, 0x8B, 8, 0], "the gzip stream ends too early; fetch the file anew"),
+      ("empty.ndjson.gz", [], "the file is empty, which no gzip file is; fetch it again"),
+      ("cut.ndjson.gz", [0x1F], "the gzip stream ends too early; fetch the file again"),
+      ("cut.ndjson", [0x1F, 0x8B, 8, 0], "the gzip stream ends too early; fetch the file again"),
     ] as [(String, [UInt8], String)] {
       try write(work, name, Data(bytes))
       let result = try work.attempt("-C", "node", "import", name)
@@ -296,8 +296,8 @@ struct BadInputTests {
   }
 
   @Test(
-    "gzip that is cut short or damaged is refused; earlier commits stay",
-    arguments: ["cut short", "damaged", "checksum"])
+    "gzip that is cut short or corrupt is refused; earlier commits stay",
+    arguments: ["cut short", "corrupt", "checksum"])
   func badGzip(kind: String) throws {
     let work = try node()
     var random = SplitMix64(seed: 7)
@@ -310,7 +310,7 @@ struct BadInputTests {
     var bytes = try work.bytes("lines.ndjson.gz")
     switch kind {
     case "cut short": bytes.removeLast(bytes.count / 4)
-    case "damaged": for offset in 0..<64 { bytes[bytes.count * 3 / 4 + offset] ^= 0x5A }
+    case "corrupt": for offset in 0..<64 { bytes[bytes.count * 3 / 4 + offset] ^= 0x5A }
     default: bytes[bytes.count - 6] ^= 1
     }
     try write(work, "lines.ndjson.gz", bytes)
@@ -319,8 +319,8 @@ struct BadInputTests {
     let error = try #require(result.errors.split(separator: "\n").last)
     #expect(error.hasPrefix("stemma: lines.ndjson.gz:"), "\(error)")
     // Corrupt bytes can inflate to a line of invalid JSON before zlib detects them.
-    if kind != "damaged" {
-      #expect(error.contains(/gzip stream (ends too early|is damaged)/), "\(error)")
+    if kind != "corrupt" {
+      #expect(error.contains(/gzip stream (ends too early|is corrupt)/), "\(error)")
     }
     let durable = try #require(
       result.errors.matches(of: /durable through line (\d+)\n/).last.flatMap { Int($0.1) })
@@ -396,9 +396,9 @@ struct BadInputTests {
     #expect(!FileManager.default.fileExists(atPath: work.file("node")), "nothing is left of a refused node")
   }
 
-  // MARK: - Damaged nodes
+  // MARK: - Corrupt nodes
 
-  enum Damage: String, CaseIterable, Sendable { case text, empty, newer, removed }
+  enum Corruption: String, CaseIterable, Sendable { case text, empty, newer, removed }
 
   /// CRC-32C, bit by bit.
   private func crc(_ bytes: Data) -> UInt32 {
@@ -410,8 +410,8 @@ struct BadInputTests {
     return ~crc
   }
 
-  private func inflict(_ damage: Damage, on name: String, in work: Workplace) throws {
-    switch damage {
+  private func inflict(_ corruption: Corruption, on name: String, in work: Workplace) throws {
+    switch corruption {
     case .text: try work.write(name, "this is no segment\n")
     case .empty: try work.write(name, "")
     case .removed: try FileManager.default.removeItem(atPath: work.file(name))
@@ -426,8 +426,8 @@ struct BadInputTests {
 
   @Test(
     "a file of the log that is no such file is named and refused, without a trap",
-    arguments: Damage.allCases, ["00000002.segment", "00000003.journal"])
-  func damagedLog(damage: Damage, file: String) throws {
+    arguments: Corruption.allCases, ["00000002.segment", "00000003.journal"])
+  func corruptLog(corruption: Corruption, file: String) throws {
     let work = try node()
     try work.write("lines.ndjson", (0..<2300).map { Self.author("a\($0)") + "\n" }.joined())
     try work.stemma("-C", "node", "import", "--batch", "100", "--segment-size", "20000", "lines.ndjson")
@@ -435,15 +435,15 @@ struct BadInputTests {
     try #require(
       FileManager.default.fileExists(atPath: work.file(name)),
       "the log has other files than this test expects")
-    try inflict(damage, on: name, in: work)
+    try inflict(corruption, on: name, in: work)
     let log = try FileManager.default.contentsOfDirectory(atPath: work.file("node/log")).sorted()
-    let damaged = log.contains(file) ? try work.bytes(name) : nil
+    let corrupt = log.contains(file) ? try work.bytes(name) : nil
 
     let verified = try work.attempt("-C", "node", "verify")
     let read = try work.attempt("-C", "node", "log", "--oneline")
     let rebuilt = try work.attempt("-C", "node", "rebuild")
     let isSegment = file.hasSuffix("segment")
-    if damage == .newer {
+    if corruption == .newer {
       // The manifest describes a segment: only `verify` reads its header.
       for result in isSegment ? [verified] : [verified, read, rebuilt] {
         #expect(result.status == 65, "\(result.output.suffix(200))\(result.errors)")
@@ -451,12 +451,12 @@ struct BadInputTests {
       }
     } else {
       #expect(verified.status == 1, "\(verified.errors)")
-      let end = damage == .text && isSegment ? 19 : 0
-      let place = damage == .text && !isSegment ? "at byte 0 (header): " : "at byte \(end): "
+      let end = corruption == .text && isSegment ? 19 : 0
+      let place = corruption == .text && !isSegment ? "at byte 0 (header): " : "at byte \(end): "
       #expect(verified.output.contains("log/\(file) \(place)"), "\(verified.output)")
       for result in [read, rebuilt] {
         #expect(result.status == 74, "\(result.output.suffix(200))\(result.errors)")
-        #expect(result.errors.contains("\(file) is damaged at byte \(end): "), "\(result.errors)")
+        #expect(result.errors.contains("\(file) is corrupt at byte \(end): "), "\(result.errors)")
         #expect(result.errors.contains("stemma verify"), "\(result.errors)")
       }
     }
@@ -466,7 +466,7 @@ struct BadInputTests {
     ] {
       let result = try Tool.run(Tool.path, ["-C", "node"] + arguments, in: work.path)
       #expect([0, 65, 74].contains(result.status), "\(arguments): \(result.status) \(result.errors)")
-      if damage == .newer, !isSegment { #expect(result.status == 65, "\(arguments): \(result.errors)") }
+      if corruption == .newer, !isSegment { #expect(result.status == 65, "\(arguments): \(result.errors)") }
       if file.hasSuffix("journal"), arguments[0] == "create" {
         #expect(result.status != 0, "\(result.errors)")
       }
@@ -474,18 +474,18 @@ struct BadInputTests {
     // The file is kept for examination; writing continues in another one.
     let after = try FileManager.default.contentsOfDirectory(atPath: work.file("node/log")).sorted()
     #expect(after.filter { log.contains($0) } == log)
-    if log.contains(file) { #expect(try work.bytes(name) == damaged) }
+    if log.contains(file) { #expect(try work.bytes(name) == corrupt) }
   }
 
   @Test(
-    "a node's mark that is damaged or of a newer format is named and refused",
+    "a node's metadata that is corrupt or of a newer format is named and refused",
     arguments: [
-      ("{ damaged", "node/stemma.json: "), ("", "node/stemma.json: "), ("[]", "node/stemma.json: "),
+      ("{ corrupt", "node/stemma.json: "), ("", "node/stemma.json: "), ("[]", "node/stemma.json: "),
       ("{}", "node/stemma.json: "), (#"{"format":-1}"#, "node/stemma.json: "),
       (#"{"format":2,"unheardOf":true}"#, "node/stemma.json has format 2"),
       (#"{"format":1,"log":"zz"}"#, "node/stemma.json: "),
     ])
-  func damagedMark(text: String, cause: String) throws {
+  func corruptMetadata(text: String, cause: String) throws {
     let work = try node()
     try work.write("lines.ndjson", Self.author("a") + "\n")
     try work.write("node/stemma.json", text)
@@ -498,8 +498,8 @@ struct BadInputTests {
     #expect(try work.bytes("node/stemma.json") == Data(text.utf8))
   }
 
-  @Test("a newer mark is refused beside an older copy of it, and nothing of the node changes")
-  func newerMark() throws {
+  @Test("newer metadata is refused beside an older copy of it, and nothing of the node changes")
+  func newerMetadata() throws {
     let work = try node()
     try work.write("lines.ndjson", Self.author("a") + "\n")
     try work.write("node/stemma.json", #"{"format":2,"unheardOf":true}"#)
@@ -519,7 +519,7 @@ struct BadInputTests {
     }
   }
 
-  @Test("a node without its schema is damaged, not absent")
+  @Test("a node without its schema is corrupt, not absent")
   func missingSchema() throws {
     let work = try node()
     try FileManager.default.removeItem(atPath: work.file("node/schema.graphql"))

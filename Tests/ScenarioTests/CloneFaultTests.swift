@@ -1,4 +1,5 @@
 import Foundation
+import StemmaSimulation
 import Testing
 
 extension SystemCallFaultTests {
@@ -8,11 +9,15 @@ extension SystemCallFaultTests {
     #expect(calls.count > 40)
     var killed = 0
     var unfinished = 0
-    for (index, call) in calls.enumerated() {
+    let step = Trials.stride(3)
+    let places = Array(stride(from: 0, to: calls.count, by: step))
+    for (index, place) in places.enumerated() {
+      let call = calls[place]
       let work = try prepared(for: .clone)
       if try kill(at: call, in: work).status == SIGKILL { killed += 1 }
-      let mark = FileManager.default.contents(atPath: work.file("b/stemma.json"))
-      let isUnfinished = mark.map { String(decoding: $0, as: UTF8.self).contains("unfinishedClone") } ?? false
+      let metadata = FileManager.default.contents(atPath: work.file("b/stemma.json"))
+      let isUnfinished =
+        metadata.map { String(decoding: $0, as: UTF8.self).contains("unfinishedClone") } ?? false
       if isUnfinished, index % 2 == 0 {
         unfinished += 1
         #expect(try work.stemma("-C", "b", "status").output.contains("`stemma pull` goes on"), "\(call)")
@@ -21,8 +26,8 @@ extension SystemCallFaultTests {
       }
       try checkClone(in: work, "\(call)")
     }
-    print("\(killed) clones were killed at \(calls.count) calls, and \(unfinished) went on with a pull")
-    #expect(killed >= calls.count - 3 && unfinished > 5)
+    print("\(killed) clones were killed, of \(calls.count) calls, and \(unfinished) went on with a pull")
+    #expect(killed >= places.count - 3 && unfinished * step > 5)
   }
 
   /// A repeated clone either continues or reports that it is complete. Both ends are complete.
@@ -95,7 +100,7 @@ struct UnfinishedCloneTests {
   }
 
   /// A clone verifies the next batches before it stores the current one.
-  @Test("what came before the damage of its source stays in a clone")
+  @Test("what came before the corruption of its source stays in a clone")
   func whatCameStays() throws {
     let work = try Workplace()
     try work.rows("a")
@@ -164,10 +169,11 @@ struct UnfinishedCloneTests {
       let result = try Tool.run(Tool.path, ["-C", "b"] + words, in: work.path)
       #expect(result.status == 0 && result.errors.contains(own), "\(words): \(result.errors)")
     }
-    #expect(try work.attempt("-C", "b", "verify", "--json").object()["mend"] as? [String] == ["stemma pull"])
+    #expect(
+      try work.attempt("-C", "b", "verify", "--json").object()["repair"] as? [String] == ["stemma pull"])
     try work.stemma("-C", "b", "remote", "remove", "source")
     #expect(
-      try work.attempt("-C", "b", "verify", "--json").object()["mend"] as? [String] == ["stemma pull PEER"])
+      try work.attempt("-C", "b", "verify", "--json").object()["repair"] as? [String] == ["stemma pull PEER"])
     try work.stemma("-C", "b", "pull", "a")
     try work.stemma("clone", "b", "c")
     #expect(try work.export("c") == work.export("a"))
@@ -219,7 +225,7 @@ struct UnfinishedCloneTests {
   }
 
   @Test("a clone of a node that has lost events says what is missing, and goes on when they are back")
-  func sourceIsDamaged() throws {
+  func sourceIsCorrupt() throws {
     let work = try Workplace()
     try work.rows("a")
     try work.write("lines.ndjson", Rows.lines(120))

@@ -16,7 +16,7 @@ struct CommandLineTests {
       ["update", "Team", "red", "name=A", "-m", "a", "-m", "b"], ["schema", "show", "--wait=1", "--wait=1"],
       ["rebuild", "--as-of", "@2", "--as-of", "@3", "--into", "x"],
     ])
-  func doubledOption(words: [String]) throws {
+  func duplicateOption(words: [String]) throws {
     let work = try Shop.open()
     try work.stemma("-C", "shop", "create", "Team", "id=red", "name=Red")
     let refused = try Tool.run(Tool.path, ["-C", "shop"] + words, in: work.path)
@@ -153,8 +153,8 @@ struct CommandLineTests {
       "-C", "shop", "update", "Team", "a", "name=C", "--author", "ann", environment: ["STEMMA_AUTHOR": "bob"])
     try work.stemma("-C", "shop", "update", "Team", "a", "name=D")
     let events = try work.stemma("-C", "shop", "log", "--reverse", "--json").array()
-    #expect(events.map { $0.text("by") } == ["ann", "bob", "ann", nil])
-    #expect(events.map { $0.text("note") } == ["at the desk", nil, nil, nil])
+    #expect(events.map { $0.text("author") } == ["ann", "bob", "ann", nil])
+    #expect(events.map { $0.text("message") } == ["at the desk", nil, nil, nil])
   }
 
   @Test("exit codes are those of the table")

@@ -3,7 +3,7 @@ import Stemma
 import StemmaSimulation
 import Testing
 
-@Table private struct Moment {
+@Table private struct PointInTime {
   let id: Int
   @Column(as: String.AWSDateTime.self) var at: String
   @Column(as: String.AWSTime.self) var time: String
@@ -39,17 +39,18 @@ struct ComparedTimeTests {
     "dates with times, times of day and seconds compare as points in time, by the tool and by the library")
   mutating func sameAnswers() async throws {
     let work = try Workplace()
-    let store = try await Store(at: URL(fileURLWithPath: work.file("n")), models: Moment.self)
+    let store = try await Store(at: URL(fileURLWithPath: work.file("n")), models: PointInTime.self)
     for id in 0..<40 {
-      let moment = Moment.Draft(
+      let pointInTime = PointInTime.Draft(
         id: id, at: dateTime(), time: timeOfDay(), second: Date(timeIntervalSince1970: Double(second())))
-      try await store.insert(moment)
+      try await store.insert(pointInTime)
     }
     for signs in ["=", "!=", "<", "<=", ">", ">="] {
       for field in ["at", "time", "second"] {
         let text = field == "at" ? dateTime() : field == "time" ? timeOfDay() : String(second())
         let told = try work.stemma(
-          "-C", "n", "list", "Moment", "--where", "\(field)\(signs)\(text)", "--order=-\(field)", "--json"
+          "-C", "n", "list", "PointInTime", "--where", "\(field)\(signs)\(text)", "--order=-\(field)",
+          "--json"
         ).array().compactMap { $0.object("key")["id"] as? Int }
         let found = try await ids(store, field, signs, text)
         #expect(told == found, "\(field)\(signs)\(text)")
@@ -61,16 +62,16 @@ struct ComparedTimeTests {
     switch field {
     case "at":
       let value = String.AWSDateTime(representing: text)
-      return try await Moment.where { Self.compared($0.at, sign, value) }
+      return try await PointInTime.where { Self.compared($0.at, sign, value) }
         .order { $0.at.desc() }.order { $0.id }.fetchAll(store).map(\.id)
     case "time":
       let value = String.AWSTime(representing: text)
-      return try await Moment.where { Self.compared($0.time, sign, value) }
+      return try await PointInTime.where { Self.compared($0.time, sign, value) }
         .order { $0.time.desc() }.order { $0.id }.fetchAll(store).map(\.id)
     default:
       let seconds = try #require(Double(text))
       let value = Date.UnixTimeRepresentation(representing: Date(timeIntervalSince1970: seconds))
-      return try await Moment.where { Self.compared($0.second, sign, value) }
+      return try await PointInTime.where { Self.compared($0.second, sign, value) }
         .order { $0.second.desc() }.order { $0.id }.fetchAll(store).map(\.id)
     }
   }

@@ -37,12 +37,12 @@ struct ConflictCommandTests {
       #expect(candidates.map { $0.number("n") } == Array(1...candidates.count))
       #expect(candidates.count == (conflict.text("kind") == "dangling" ? 1 : 2))
       for candidate in candidates {
-        #expect(candidate.members == ["n", "value", "event", "version", "timestamp", "origin", "by"])
+        #expect(candidate.members == ["n", "value", "event", "version", "timestamp", "origin", "author"])
       }
     }
     let value = try #require(conflicts.first { $0.text("kind") == "value" })
     #expect(value.array("candidates").map { $0.text("value") } == ["Shop", "Field"])
-    #expect(value.array("candidates").map { $0.text("by") } == ["ann", "bob"])
+    #expect(value.array("candidates").map { $0.text("author") } == ["ann", "bob"])
     #expect(value.array("candidates").map { $0.text("origin") } == ["shop", "field"])
     // The shown value is the first candidate.
     let shown = try work.stemma("-C", "field", "get", "Customer", "ada", "--include", "cart", "--json")
@@ -195,7 +195,7 @@ struct ConflictCommandTests {
       #expect(
         try !work.stemma("-C", node, "conflicts", "--json").array().contains { $0.text("kind") == "value" })
       let event = try #require(try work.stemma("-C", node, "log", "--op", "resolve", "--json").array().first)
-      #expect(event.text("by") == "eve")
+      #expect(event.text("author") == "eve")
       #expect(event.object("context").members == ["shop", "field"])
     }
   }
@@ -664,7 +664,8 @@ struct ConflictCommandTests {
     let left = try work.stemma("-C", "field", "conflicts", "--json").array().map { $0.text("kind") }
     #expect(left == ["dangling", "delete"])
     #expect(
-      try work.stemma("-C", "field", "log", "--op", "resolve", "--json").array().first?.text("by") == "eve")
+      try work.stemma("-C", "field", "log", "--op", "resolve", "--json").array().first?.text("author")
+        == "eve")
 
     let coloured = try Pseudoterminal.run(
       ["-C", "field", "resolve", "Team", "blue"], in: work.path, typing: "d\n",

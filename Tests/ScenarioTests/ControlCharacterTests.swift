@@ -46,9 +46,10 @@ struct ControlCharacterTests {
     let work = try met()
     let commands: [[String]] = [
       ["log"], ["log", "-p"], ["log", "--oneline"], ["log", "--oneline", "--grep", "x"], ["log", "--graph"],
-      ["log", "--stat"], ["log", "--format", "{event} {partition} {key} {by} {note} {fields} {fields.name}"],
+      ["log", "--stat"],
+      ["log", "--format", "{event} {partition} {key} {author} {message} {fields} {fields.name}"],
       ["show", "@2"], ["history", "Team", key], ["history", "Team", key, "--graph"],
-      ["blame", "Team", key, "--by"], ["why", "Team", key], ["why", "Team", key, "name"],
+      ["blame", "Team", key, "--authors"], ["why", "Team", key], ["why", "Team", key, "name"],
       ["why", "Badge", "b", "team"], ["conflicts"], ["conflicts", "show", "Team", key],
       ["conflicts", "show", "Badge", "b"], ["diff", "@1"], ["get", "Team", key], ["list", "Team"],
       ["query", "SELECT * FROM teams"], ["stats"], ["digest"], ["segments", "--partitions"], ["status"],
@@ -119,7 +120,9 @@ struct ControlCharacterTests {
   @Test("an event has one line, whatever its key and its note")
   func lines() throws {
     let work = try met()
-    for words in [["--oneline"], ["--oneline", "--grep", "e"], ["--format", "{key} {by} {note} {fields}"]] {
+    for words in [
+      ["--oneline"], ["--oneline", "--grep", "e"], ["--format", "{key} {author} {message} {fields}"],
+    ] {
       let result = try Tool.run(Tool.path, ["-C", "field", "log"] + words, in: work.path)
       #expect(result.lines.count == 5, "\(words): \(result.output)")
     }
@@ -132,8 +135,8 @@ struct ControlCharacterTests {
   func pasted() throws {
     let work = try met()
     let rows = try work.stemma("-C", "field", "log", "--model", "Team", "--json").array()
-    #expect(rows.allSatisfy { $0.object("key").text("id") == key && $0.text("note") == note })
-    #expect(rows.allSatisfy { $0.text("by") == by })
+    #expect(rows.allSatisfy { $0.object("key").text("id") == key && $0.text("message") == note })
+    #expect(rows.allSatisfy { $0.text("author") == by })
     #expect(rows.last?.object("fields").text("name") == value)
     let exported = try work.stemma("-C", "field", "export", "Team").objects()
     #expect(exported.map { $0.object("key").text("id") } == [key])

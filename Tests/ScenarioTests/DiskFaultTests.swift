@@ -114,8 +114,8 @@ struct DiskFaultTests {
   }
 
   /// Temporary tables omit lost records and lost parts of records, so the exit status must say so.
-  @Test("what is read of temporary tables that were made around damage ends with that")
-  func aDamagedLogOnAReadOnlyDisk() throws {
+  @Test("what is read of temporary tables that were made around corruption ends with that")
+  func aCorruptLogOnAReadOnlyDisk() throws {
     let work = try Workplace()
     try work.write("lines.ndjson", Rows.lines(300))
     try work.rows("node")

@@ -74,7 +74,7 @@ enum FixedNodes {
   /// frame depends on the speed of the machine, and pages show frames.
   private static func load(_ path: String, into node: Node, by: String) throws {
     var options = Import.Options()
-    options.by = by
+    options.author = by
     // The log stores the file name and the line numbers, so both are preserved.
     let folder = NSTemporaryDirectory() + "/stemma-lines-\(UUID().uuidString)"
     let copy = URL(fileURLWithPath: folder + "/" + URL(fileURLWithPath: path).lastPathComponent)
@@ -166,7 +166,7 @@ enum FixedNodes {
 
   private static func meet(_ node: Node, _ peer: Node) throws {
     _ = try node.exchange(
-      with: RemotePeer(name: peer.mark.name, address: peer.directory), pulls: true, pushes: true,
+      with: RemotePeer(name: peer.metadata.name, address: peer.directory), pulls: true, pushes: true,
       partitions: [], progress: { _, _ in })
   }
 }

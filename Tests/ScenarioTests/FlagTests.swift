@@ -17,7 +17,7 @@ struct FlagTests {
       #expect(try Tool.run("/usr/bin/env", words, in: work.path).status == 0)
     }
     let events = try work.stemma("-C", "shop", "log", "--reverse", "--json").array()
-    #expect(events.map { $0.text("by") } == [login, "bob", nil, "ann", nil])
+    #expect(events.map { $0.text("author") } == [login, "bob", nil, "ann", nil])
     func numbers(_ authors: String...) throws -> [String] {
       let words = ["-C", "shop", "log", "--reverse", "--json"] + authors.flatMap { ["--author", $0] }
       return try Tool.run(Tool.path, words, in: work.path).array().compactMap { $0.text("event") }

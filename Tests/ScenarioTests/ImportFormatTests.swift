@@ -75,12 +75,12 @@ struct ImportFormatTests {
   }
 
   @Test(
-    "a damaged array ends the import behind its last whole commit",
+    "a corrupt array ends the import behind its last whole commit",
     arguments: [
       #"[{"id":"1"},{"id":"2"}"#, #"[{"id":"1"},{"id":"2"#, #"[{"id":"1"} {"id":"2"}]"#,
       #"[{"id":"1"},{"id":"2"}] {"id":"3"}"#, #"[{"id":"1"},]"#, "[",
     ])
-  func damagedArray(text: String) throws {
+  func corruptArray(text: String) throws {
     let work = try node()
     try work.write("albums.json", text)
     let result = try work.attempt("-C", "node", "import", "--model", "Album", "albums.json")

@@ -58,9 +58,9 @@ struct ImportTests {
     func wait(for report: String) throws {
       var text = ""
       while !text.contains(report) {
-        let piece = errors.fileHandleForReading.availableData
-        try #require(!piece.isEmpty, "\(text)")
-        text += String(decoding: piece, as: UTF8.self)
+        let batch = errors.fileHandleForReading.availableData
+        try #require(!batch.isEmpty, "\(text)")
+        text += String(decoding: batch, as: UTF8.self)
       }
     }
     try write(1...5)
@@ -208,8 +208,8 @@ struct ImportTests {
     }
     let bad = String(decoding: try work.bytes("bad.csv"), as: UTF8.self)
     #expect(bad == "id,age,teamId\nb,x,red\nc,3,blue\n\"d\n\",y,red\n")
-    try work.write("mended.csv", bad.replacing("x", with: "2").replacing("y", with: "4"))
-    try work.stemma("-C", "node", "import", "mended.csv", "--model", "Member")
+    try work.write("recovered.csv", bad.replacing("x", with: "2").replacing("y", with: "4"))
+    try work.stemma("-C", "node", "import", "recovered.csv", "--model", "Member")
     #expect(try work.stemma("-C", "node", "list", "Member", "--ndjson").lines.count == 4)
   }
 

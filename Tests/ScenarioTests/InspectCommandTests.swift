@@ -23,8 +23,8 @@ struct InspectCommandTests {
     let work = try open()
     let path = "shop/log/00000001.segment"
     let whole = try work.stemma("inspect", path, "--verify", "--json").object()
-    #expect(whole.members == ["file", "format", "bytes", "parts", "damaged"])
-    #expect(whole["damaged"] as? Bool == false)
+    #expect(whole.members == ["file", "format", "bytes", "parts", "corrupt"])
+    #expect(whole["corrupt"] as? Bool == false)
     let parts = whole.array("parts")
     #expect(
       parts.compactMap { $0.text("part") }.filter { $0 != "block" } == [
@@ -45,16 +45,16 @@ struct InspectCommandTests {
     let cut = try Tool.run(
       Tool.path, ["inspect", "-", "--json"], in: work.path, input: bytes.dropLast(60))
     #expect(cut.status == 1)
-    #expect(try cut.object()["damaged"] as? Bool == true)
+    #expect(try cut.object()["corrupt"] as? Bool == true)
     #expect(try cut.object().array("parts").contains { $0.text("part") == "block" })
 
     // The path of a pipe is read like standard input.
     let pipe = try Tool.run(Tool.path, ["inspect", "/dev/stdin", "--json"], in: work.path, input: bytes)
-    #expect(try pipe.object()["damaged"] as? Bool == false)
+    #expect(try pipe.object()["corrupt"] as? Bool == false)
     #expect(try pipe.object()["bytes"] as? Int == bytes.count)
 
     for name in ["shop/log/00000002.journal", "shop/log/watermark"] {
-      #expect(try work.stemma("inspect", name, "--json").object()["damaged"] as? Bool == false)
+      #expect(try work.stemma("inspect", name, "--json").object()["corrupt"] as? Bool == false)
     }
     try work.write("empty", "")
     let empty = try work.attempt("inspect", "empty")
@@ -69,7 +69,7 @@ struct InspectCommandTests {
     #expect(try work.attempt("inspect", path, "--block", "0").status == 64)
   }
 
-  @Test("a file of another kind is not called damaged: it is said what it is, and what reads it")
+  @Test("a file of another kind is not called corrupt: it is said what it is, and what reads it")
   func otherKinds() throws {
     let work = try open()
     #expect(try ConsolePage.shell("gzip -k shop.graphql", in: work.path).status == 0)
@@ -82,7 +82,7 @@ struct InspectCommandTests {
         #expect(other.status == 65 && other.output.isEmpty, "\(words): \(other.output)")
         #expect(
           other.errors.contains("\(name) is \(what)") && other.errors.contains(use), "\(other.errors)")
-        #expect(!other.errors.contains("damage"))
+        #expect(!other.errors.contains("corruption"))
       }
     }
     // Unrecognizable bytes may be a completely corrupt log file.
@@ -132,14 +132,14 @@ struct InspectCommandTests {
       .write(to: URL(fileURLWithPath: work.file("shop/log/00000001.segment")))
     let listed = try work.attempt("-C", "shop", "segments", "--json")
     let file = try #require(try listed.array().first)
-    #expect(file["partitions"] is NSNull && file["blocks"] is NSNull && file.text("damage") != nil)
+    #expect(file["partitions"] is NSNull && file["blocks"] is NSNull && file.text("corruption") != nil)
     let line = try #require(
-      try work.attempt("-C", "shop", "segments").lines.first { $0.contains("damaged") })
+      try work.attempt("-C", "shop", "segments").lines.first { $0.contains("corrupt") })
     #expect(!line.split(separator: " ").dropFirst().contains("0"), "\(line)")
   }
 
-  @Test("damage is reported at the part that has it, the rest is shown, and the file is left as it is")
-  func damagedParts() throws {
+  @Test("corruption is reported at the part that has it, the rest is shown, and the file is left as it is")
+  func corruptParts() throws {
     let work = try open()
     let path = "shop/log/00000001.segment"
     let whole = try work.stemma("inspect", path, "--json").object().array("parts")
@@ -153,24 +153,24 @@ struct InspectCommandTests {
         try bytes.write(to: URL(fileURLWithPath: work.file(path)))
         let result = try work.attempt("inspect", path)
         #expect(
-          result.status == 1 && result.output.contains("damaged at byte \(start): the checksum"), "\(name)")
+          result.status == 1 && result.output.contains("corrupt at byte \(start): the checksum"), "\(name)")
         let word = name + (number.map { " \($0)" } ?? "")
-        #expect(result.lines.last?.hasSuffix("1 part damaged: \(word)") == true, "\(result.output)")
+        #expect(result.lines.last?.hasSuffix("1 part corrupt: \(word)") == true, "\(result.output)")
         let parts = try work.attempt("inspect", path, "--json").object().array("parts")
         for key in ["part", "offset", "bytes"] {
           #expect(parts.map { "\($0[key] ?? "")" } == whole.map { "\($0[key] ?? "")" }, "\(name)")
         }
-        let damaged = try #require(parts.first { !$0.array("damage").isEmpty }).array("damage")
-        #expect(damaged.map(\.members) == [["offset", "what"]] && damaged[0].number("offset") == start)
-        let blocks = parts.filter { $0.text("part") == "block" && $0.array("damage").isEmpty }
+        let corrupt = try #require(parts.first { !$0.array("corruption").isEmpty }).array("corruption")
+        #expect(corrupt.map(\.members) == [["offset", "what"]] && corrupt[0].number("offset") == start)
+        let blocks = parts.filter { $0.text("part") == "block" && $0.array("corruption").isEmpty }
         #expect(blocks.allSatisfy { $0["checked"] as? Bool == (name != "footer") }, "\(name)")
         #expect(try work.bytes(path) == bytes)
       }
     }
   }
 
-  @Test("the blocks of a segment with a damaged trailer are shown without a checksum")
-  func damagedTrailer() throws {
+  @Test("the blocks of a segment with a corrupt trailer are shown without a checksum")
+  func corruptTrailer() throws {
     let work = try open()
     let path = "shop/log/00000001.segment"
     let parts = try work.stemma("inspect", path, "--json").object().array("parts")
@@ -179,14 +179,14 @@ struct InspectCommandTests {
     bytes[trailer + 20] ^= 0x21
     try bytes.write(to: URL(fileURLWithPath: work.file(path)))
     let result = try work.attempt("inspect", path)
-    #expect(result.output.contains("damaged at byte \(trailer): the checksum"), "\(result.output)")
+    #expect(result.output.contains("corrupt at byte \(trailer): the checksum"), "\(result.output)")
     #expect(
       result.lines.last?.contains("1,200 events in \(parts.count - 4) blocks can be read, without") == true)
-    #expect(result.lines.last?.hasSuffix("2 parts damaged: other bytes, trailer") == true, "\(result.output)")
+    #expect(result.lines.last?.hasSuffix("2 parts corrupt: other bytes, trailer") == true, "\(result.output)")
   }
 
-  @Test("the frames of a journal with a damaged header are read by the log of the node around it")
-  func damagedJournalHeader() throws {
+  @Test("the frames of a journal with a corrupt header are read by the log of the node around it")
+  func corruptJournalHeader() throws {
     let work = try open()
     let path = "shop/log/00000002.journal"
     var bytes = try work.bytes(path)
@@ -195,11 +195,11 @@ struct InspectCommandTests {
     let parts = try work.attempt("inspect", path, "--json").object().array("parts")
     #expect(parts.map { $0.text("part") } == ["header", "frame"])
     #expect(
-      parts.map { $0.array("damage").isEmpty } == [false, true] && parts[1]["checked"] as? Bool == true)
+      parts.map { $0.array("corruption").isEmpty } == [false, true] && parts[1]["checked"] as? Bool == true)
   }
 
-  @Test("a segment that was cut where a block ends, or that stands twice in its file, is damaged")
-  func cutOrDoubled() throws {
+  @Test("a segment that was cut where a block ends, or that stands twice in its file, is corrupt")
+  func cutOrDuplicate() throws {
     let work = try open()
     let bytes = try work.bytes("shop/log/00000001.segment")
     let parts = try work.stemma("inspect", "shop/log/00000001.segment", "--json").object().array("parts")
@@ -210,7 +210,7 @@ struct InspectCommandTests {
       try Data(content).write(to: URL(fileURLWithPath: work.file("changed")))
       let result = try work.attempt("inspect", "changed")
       #expect(
-        result.status == 1 && result.lines.last?.hasSuffix(" damaged: \(last)") == isCut, "\(result.output)")
+        result.status == 1 && result.lines.last?.hasSuffix(" corrupt: \(last)") == isCut, "\(result.output)")
       #expect(result.output.contains("missing: the file was cut") == isCut, "\(result.output)")
       #expect(result.output.contains("; readable, without a checksum"))
       let blocks = try work.attempt("inspect", "changed", "--json").object().array("parts").filter {
@@ -234,13 +234,13 @@ struct InspectCommandTests {
     #expect(try ConsolePage.shell(script, in: work.path).lines.last?.contains("0") == true)
   }
 
-  @Test("of one block it is said that nothing of it is damaged, and nothing of the others")
+  @Test("of one block it is said that nothing of it is corrupt, and nothing of the others")
   func oneBlock() throws {
     let work = try open()
     for (path, what) in [("00000001.segment", "block"), ("00000002.journal", "frame"), ("watermark", "slot")]
     {
       let last = try #require(try work.stemma("inspect", "shop/log/" + path, "--block", "1").lines.last)
-      #expect(last.hasSuffix("nothing of this \(what) is damaged"), "\(last)")
+      #expect(last.hasSuffix("nothing of this \(what) is corrupt"), "\(last)")
       let other = try work.attempt("inspect", "shop/log/" + path, "--block", "99")
       #expect(other.status == 66 && other.errors.hasSuffix("has no \(what) 99\n"), "\(other.errors)")
     }
@@ -250,7 +250,7 @@ struct InspectCommandTests {
   func unitsOfTheSummary() throws {
     let work = try open()
     let last = { (path: String) in try work.stemma("inspect", path).lines.last }
-    #expect(try last("shop/log/00000002.journal") == "1 event in 1 frame can be read; nothing is damaged")
-    #expect(try last("shop/log/watermark") == "nothing is damaged")
+    #expect(try last("shop/log/00000002.journal") == "1 event in 1 frame can be read; nothing is corrupt")
+    #expect(try last("shop/log/watermark") == "nothing is corrupt")
   }
 }

@@ -6,7 +6,7 @@ import StemmaSimulation
 /// same result as an uninterrupted one.
 @Suite("Killed imports", .enabled(if: RealData.isThere))
 struct KillTests {
-  static let moments = 20
+  static let moments = Trials.count(6)
   static let batch = 25
   /// The input of the killed imports: a pipe with the name of the file, because resuming identifies
   /// the file by name.
@@ -63,10 +63,10 @@ struct KillTests {
     var text = Data()
     var seen = 0
     while seen < reports {
-      let piece = output.fileHandleForReading.availableData
-      if piece.isEmpty { break }
-      text += piece
-      seen += piece.count { $0 == 10 }
+      let batch = output.fileHandleForReading.availableData
+      if batch.isEmpty { break }
+      text += batch
+      seen += batch.count { $0 == 10 }
     }
     var sum: UInt64 = 0
     for turn in 0..<turns { sum = sum &* 31 &+ turn ^ UInt64(seen) }
@@ -83,7 +83,7 @@ struct KillTests {
       .flatMap { Int($0.1) }
   }
 
-  @Test("killed at 20 moments: whole commits, all that was reported, and the way on")
+  @Test("killed at random moments: whole commits, all that was reported, and the way on")
   func killedImportsGoOn() throws {
     let work = try Workplace()
     try node("whole", in: work)
@@ -107,7 +107,7 @@ struct KillTests {
       let turns = UInt64.random(in: 0...500_000, using: &random)
       let reported = try killed(
         "killed", from: resume, given: given, after: reports, turns: turns, in: work)
-      let place = "moment \(moment), from line \(resume), after \(reports) reports and \(turns) turns"
+      let place = "point \(moment), from line \(resume), after \(reports) reports and \(turns) turns"
 
       let verified = try work.attempt("-C", "killed", "verify")
       #expect(verified.status == 0, "\(place): \(verified.output)\(verified.errors)")

@@ -213,7 +213,7 @@ struct LogCommandTests {
       #expect(
         file.members == [
           "number", "kind", "file", "events", "positions", "times", "rawBytes", "storedBytes",
-          "partitions", "blocks", "digest", "damage",
+          "partitions", "blocks", "digest", "corruption",
         ])
       #expect(["segment", "journal"].contains(file.text("kind")))
       if file.text("kind") == "segment" { #expect(file.text("digest")?.count == 64) }

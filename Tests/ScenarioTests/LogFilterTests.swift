@@ -21,7 +21,7 @@ struct LogFilterTests {
       let style = Date.ISO8601FormatStyle(includingFractionalSeconds: time.contains("."))
       self.time = try Date(time, strategy: style)
       fields = object.object("fields").members
-      texts = ["by", "note", "source"].compactMap { object.text($0) }
+      texts = ["author", "message", "source"].compactMap { object.text($0) }
       for value in Array(object.object("key").values) + Array(object.object("fields").values) {
         if value is NSNull { continue }
         texts.append(value as? String ?? "\(value)")

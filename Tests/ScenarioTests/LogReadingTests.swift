@@ -26,7 +26,7 @@ struct LogReadingTests {
   }
 
   @Test("points in history: times, dates, spans, positions, events")
-  func moments() throws {
+  func pointsInTime() throws {
     let work = try shop()
     #expect(try positions(work, "--since", "2020-01-02") == ["3", "2"])
     #expect(try positions(work, "--until", "2020-01-01T00:00:00Z") == ["1"])
@@ -64,7 +64,7 @@ struct LogReadingTests {
     #expect(try positions(work, "--commit", "shop.2") == ["2"])
     #expect(try work.attempt("-C", "shop", "log", "--commit", "shop.9").status == 66)
     let lines = try work.stemma(
-      "-C", "shop", "log", "--reverse", "--format", "{time} {by} {op} {model}[{key}] {fields.name}{{}"
+      "-C", "shop", "log", "--reverse", "--format", "{time} {author} {op} {model}[{key}] {fields.name}{{}"
     ).lines
     #expect(
       lines == [
@@ -261,11 +261,11 @@ struct LogReadingTests {
       #expect(shown.array("changes").first?["from"] as? String == "Rouge")
     }
     #expect(try work.stemma("-C", "shop", "history", "Team", "red", "--json").array().count == 3)
-    let blame = try work.stemma("-C", "shop", "blame", "Team", "red", "--by", "--json").object().array(
+    let blame = try work.stemma("-C", "shop", "blame", "Team", "red", "--authors", "--json").object().array(
       "fields")
     #expect(blame.count == 1)
     #expect(blame[0]["value"] as? Bool == false)
-    #expect(blame[0].array("candidates")[0].text("by") == "eve")
+    #expect(blame[0].array("candidates")[0].text("author") == "eve")
     #expect(
       try work.stemma("-C", "shop", "why", "Team", "red").output.hasPrefix("The record does not exist."))
     #expect(try work.attempt("-C", "shop", "why", "Team", "nobody").status == 66)
@@ -294,7 +294,7 @@ struct LogReadingTests {
       try work.stemma("-C", "shop", "get", "Team", "red", "--json").object().object("fields").text("name")
         == "Red")
     let last = try #require(try work.stemma("-C", "shop", "log", "-n", "1", "--json").array().first)
-    #expect(last.text("by") == "eve" && last.text("note") == "undo @2")
+    #expect(last.text("author") == "eve" && last.text("message") == "undo @2")
     #expect(try work.attempt("-C", "shop", "restore", "Team", "nobody", "--as-of", "@1").status == 66)
     // The values that the event wrote are no longer current.
     #expect(try work.stemma("-C", "shop", "undo", "@2", "--json").object().number("events") == 0)

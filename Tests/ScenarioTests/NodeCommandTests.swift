@@ -45,7 +45,7 @@ struct NodeCommandTests {
     #expect(
       try work.stemma("-C", "copy", "verify", "--json").object().members
         == [
-          "events", "files", "damage", "missing", "isVague", "mend",
+          "events", "files", "corruption", "missing", "isVague", "repair",
         ])
     #expect(try work.stemma("-C", "copy", "rebuild", "--json").object().members == ["events", "records"])
   }

@@ -43,7 +43,7 @@ struct OracleTests {
     #expect(
       try export(work, to: "spoilt.ndjson") != exported, "the change must be visible before the rebuild")
     try work.stemma("-C", "node", "rebuild")
-    #expect(try export(work, to: "mended.ndjson") == exported)
+    #expect(try export(work, to: "recovered.ndjson") == exported)
     #expect(try work.stemma("-C", "node", "digest").output == digests)
 
     for file in try FileManager.default.contentsOfDirectory(atPath: work.file("node"))
@@ -113,9 +113,9 @@ struct OracleTests {
       let whole = try Data(contentsOf: url)
       let offset = Int(random.next() % UInt64(whole.count))
       let part = try part(of: url.path, at: offset, work)
-      var damaged = whole
-      damaged[offset] ^= 1 << (random.next() % 8)
-      try damaged.write(to: url)
+      var corrupt = whole
+      corrupt[offset] ^= 1 << (random.next() % 8)
+      try corrupt.write(to: url)
       let result = try work.attempt("-C", "node", "verify")
       #expect(result.status == 1, "byte \(offset) of \(segment): \(result.output)\(result.errors)")
       #expect(result.output.contains(url.lastPathComponent), "\(result.output)")
@@ -126,7 +126,7 @@ struct OracleTests {
     #expect(try work.stemma("-C", "node", "verify").status == 0)
     // The files are restored, and no record of the corruption remains.
     let status = try work.stemma("-C", "node", "status")
-    #expect(!(status.output + status.errors).contains("damaged"), "\(status.output)\(status.errors)")
+    #expect(!(status.output + status.errors).contains("corrupt"), "\(status.output)\(status.errors)")
     #expect(try work.stemma("-C", "node", "rebuild").errors == "")
   }
 }

@@ -84,7 +84,7 @@ final class RandomHistory {
   }
 
   private func meet(_ a: Int, _ b: Int) throws {
-    let peer = RemotePeer(name: nodes[b].mark.name, address: nodes[b].directory)
+    let peer = RemotePeer(name: nodes[b].metadata.name, address: nodes[b].directory)
     _ = try nodes[a].exchange(with: peer, pulls: true, pushes: true, partitions: [], progress: { _, _ in })
     held[a].formUnion(held[b])
     held[b] = held[a]
@@ -113,7 +113,7 @@ final class RandomHistory {
         return transaction.events
       }
       for event in events {
-        let name = "\(event.partition) \(node.description.name(event.dot))"
+        let name = "\(event.partition) \(node.description.name(event.id))"
         seen[name] = held[index]
         held[index].insert(name)
       }

@@ -382,8 +382,9 @@ struct RecordCommandTests {
     let twice = try work.attempt("create", "Post", "id=@-", "title=@-", input: "x", environment: node)
     #expect(twice.status == 64 && twice.errors.contains("for one field only"), "\(twice.errors)")
     // A repeated field is an error, not an override.
-    let doubled = try work.attempt("update", "Team", "red", "name=A", "name=B", environment: node)
-    #expect(doubled.status == 64 && doubled.errors.contains("`name` is given twice"), "\(doubled.errors)")
+    let duplicate = try work.attempt("update", "Team", "red", "name=A", "name=B", environment: node)
+    #expect(
+      duplicate.status == 64 && duplicate.errors.contains("`name` is given twice"), "\(duplicate.errors)")
     let endless = try work.attempt("update", "Team", "red", "name=@/dev/zero", environment: node)
     #expect(endless.status == 65 && endless.errors.contains("is longer than 16.0 MiB"), "\(endless.errors)")
     let schema = try work.attempt("init", "other", "--schema", "/dev/zero")
@@ -404,7 +405,7 @@ struct RecordCommandTests {
       ["upsert", "Visit", "number=1", "site=@/dev/stdin", "room=@-"],
       ["log", "--model", "Visit", "--key", "site=z", "--key", "number=1", "--key", "number=2"],
     ])
-  func doubledKeyParts(words: [String]) throws {
+  func duplicateKeyParts(words: [String]) throws {
     let work = try Shop.open()
     try work.stemma("create", "Customer", "id=tim", environment: node)
     for number in 1...2 {
@@ -440,7 +441,7 @@ struct RecordCommandTests {
   }
 
   @Test("a relationship and its field say the same, or are refused")
-  func doubledReference() throws {
+  func duplicateReference() throws {
     let work = try Shop.open()
     for team in ["red", "blue"] {
       try work.stemma("create", "Team", "id=\(team)", "name=T", environment: node)

@@ -121,7 +121,7 @@ struct RehearsalTests {
   }
 
   @Test("the name of an event that several partitions have is the one of the record's partition")
-  func momentsOfPartitions() throws {
+  func pointsInTimeOfPartitions() throws {
     let work = try Shop.open()
     for site in ["paris", "rome"] {
       try work.stemma("-C", "shop", "create", "Visit", "site=\(site)", "number=1", "room=first")

@@ -8,7 +8,7 @@ import Testing
 /// For any SQLite file, the inferred schema makes a node, and an import reads all rows with
 /// unchanged values. Models have the order of the tables, fields the order of the columns.
 @Suite struct SQLiteRoundTripTests {
-  @Test("rows of a random file come back from a node of its schema", arguments: 0..<Trials.count(150))
+  @Test("rows of a random file come back from a node of its schema", arguments: 0..<Trials.count(60))
   func randomFile(seed: Int) throws {
     let work = try Workplace()
     let path = work.file("source.sqlite")
@@ -126,7 +126,7 @@ struct RandomSQLiteFile {
 
     /// The expected text in a field of a type.
     func text(as type: String) -> String {
-      func hexadecimal(_ bytes: some Swift.Sequence<UInt8>) -> String {
+      func hexadecimal(_ bytes: some Sequence<UInt8>) -> String {
         "'\(bytes.map { String($0, radix: 16) }.joined(separator: " "))"
       }
       switch (self, type) {

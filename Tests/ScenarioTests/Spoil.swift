@@ -1,7 +1,7 @@
 import Foundation
 import GRDB
 
-/// Changes a node's tables without the node's knowledge.
+/// Changes a node's tables while no node has it open.
 enum Spoil {
   static func execute(_ sql: String, in path: String) throws {
     let queue = try DatabaseQueue(path: path)

@@ -23,7 +23,7 @@ struct SpoiledTablesTests {
     ] {
       let result = try Tool.run(Tool.path, words, in: work.path)
       let text = result.output + result.errors
-      #expect(text.contains(/`stemma -C (a|\/.*\/a) rebuild` makes it anew/), "\(words): \(text)")
+      #expect(text.contains(/`stemma -C (a|\/.*\/a) rebuild` rebuilds it/), "\(words): \(text)")
     }
     try work.stemma("-C", "a", "rebuild")
     try work.stemma("-C", "b", "pull", "a")
@@ -119,14 +119,14 @@ struct SpoiledTablesTests {
   }
 
   private static let loss = #"""
-    "damage":{"places":[{"file":"00000001.journal","offset":70,"what":"x"}],"isVague":false,
+    "corruption":{"places":[{"file":"00000001.journal","offset":70,"what":"x"}],"isVague":false,
       "losses":[{"partition":"Member","origin":"00000000000000ff","from":1,"to":0}]},"format"
     """#
 
   @Test(
     "no error shows how the program is made: node metadata",
     arguments: [loss, #""pendingScope":["q["],"format""#, #""unfinishedClone":"x","format""#])
-  func mark(members: String) throws {
+  func metadata(members: String) throws {
     let work = try node()
     try check(work, members) { node in
       let path = node + "/stemma.json"

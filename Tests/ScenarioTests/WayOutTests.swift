@@ -72,8 +72,8 @@ struct WayOutTests {
     try work.stemma("-C", "node", "create", "Row", "tenant=x", "n=2", "text=x")
   }
 
-  @Test("a node that lost its mark, and the copy of it, gets a new one")
-  func lostMark() throws {
+  @Test("a node that lost its metadata, and the copy of it, gets a new one")
+  func lostMetadata() throws {
     let work = try openNode()
     try work.stemma("clone", "node", "peer", "--name", "peer")
     let (export, log) = (
@@ -116,7 +116,7 @@ struct WayOutTests {
 
   /// The outer node must not be used in its place.
   @Test("a node that lost its metadata is named, wherever it is and whatever command needs it")
-  func lostMarkElsewhere() throws {
+  func lostMetadataElsewhere() throws {
     let work = try openNode()
     try work.stemma("clone", "node", "node/inner", "--name", "inner")
     try work.stemma("clone", "node", "far", "--name", "far")
@@ -168,7 +168,7 @@ struct WayOutTests {
   }
 
   @Test("columns of one name are no members of one JSON object")
-  func doubledColumns() throws {
+  func duplicateColumns() throws {
     let work = try openNode()
     for format in ["--json", "--ndjson"] {
       let refused = try work.attempt("-C", "node", "query", format, "SELECT 1 AS id, 2 AS id")
@@ -205,7 +205,7 @@ struct WayOutTests {
     try FileManager.default.copyItem(atPath: work.file("node"), toPath: work.file("twin"))
     try beTheOnlyOne("twin", in: work)
     let pure = try work.attempt("-C", "node", "sync", "twin")
-    #expect(pure.status == 65 && pure.errors.contains("make the other anew with `stemma clone`"), "\(pure)")
+    #expect(pure.status == 65 && pure.errors.contains("make the other again with `stemma clone`"), "\(pure)")
     try work.stemma("-C", "node", "create", "Row", "tenant=x", "n=1", "text=mine")
     try work.stemma("-C", "twin", "create", "Row", "tenant=x", "n=2", "text=other")
     try work.stemma("-C", "twin", "create", "Row", "tenant=y", "n=1", "text=other")
@@ -225,18 +225,18 @@ struct WayOutTests {
   /// Makes a copy consider itself the original.
   private func beTheOnlyOne(_ name: String, in work: Workplace) throws {
     let url = URL(fileURLWithPath: work.file(name + "/stemma.json"))
-    var mark = try #require(
+    var metadata = try #require(
       try JSONSerialization.jsonObject(with: try Data(contentsOf: url)) as? [String: Any])
     let birth = try Tool.run(
       "/usr/bin/env", ["stat", "-c", "%i %w %W", name + "/log/watermark"], in: work.path)
     let words = birth.output.split(whereSeparator: \.isWhitespace)
     let fraction = try #require(words[2].split(separator: ".").last)
-    mark["watermark"] = [
+    metadata["watermark"] = [
       "inode": try #require(UInt64(words[0])), "birthSeconds": try #require(Int64(words[words.count - 1])),
       "birthNanoseconds": try #require(UInt32(fraction)),
     ]
-    mark["checksum"] = nil
-    try JSONSerialization.data(withJSONObject: mark).write(to: url)
+    metadata["checksum"] = nil
+    try JSONSerialization.data(withJSONObject: metadata).write(to: url)
   }
 
   @Test("who follows a log of which the watermark is removed is shown what was written meanwhile")

@@ -70,7 +70,7 @@ def block(reader, base, number=-1, ms=0):  # position and line of each event
     contexts = by_row([(gap, version, dict(itertools.islice(entries, n))) for gap, version, n in zip(gaps, versions, widths)])
     foreign, causes = [by_row(m.list(lambda: m.many(width, m.varint))) for width in (3, 4)]
     notes = {(origins[m.varint()], m.varint()): {name: m.text() for flags in [m.fixed(1)]
-             for bit, name in enumerate(["by", "note", "source"]) if flags >> bit & 1} for _ in range(m.varint())}
+             for bit, name in enumerate(["author", "message", "source"]) if flags >> bit & 1} for _ in range(m.varint())}
     fields = dict.fromkeys(field for shape in shapes for field in shape[2] if field[1])
     values = {field: iter(column(v, field[1], sum(field in shapes[n][2] for n in columns[1]))) for field in fields}
     for row, (step, shape, writer, gap, elapsed, counter, commit, more) in enumerate(zip(*columns)):

@@ -73,7 +73,7 @@ struct FormatPageTests {
       "| key, partition, name | \(Limits.key), \(Limits.partition), \(Limits.name) bytes |",
       "| text | \(Limits.value / mebibyte) MiB |",
       "unpacked | \(Limits.blockStream / mebibyte) MiB |",
-      "| by, note, source | \(Limits.note) bytes each |",
+      "| author, message, source | \(Limits.message) bytes each |",
     ] {
       #expect(page.contains(sentence), "\(sentence)")
     }
@@ -105,7 +105,7 @@ struct FormatPageTests {
     ) -> Event {
       Event(
         partition: Partition("shelf=a"), model: "Book", key: Key(.string("a"), .int(number)),
-        operation: operation, assignments: assignments, dot: EventID(Origin(0xaa), Sequence(sequence)),
+        operation: operation, assignments: assignments, id: EventID(Origin(0xaa), SequenceNumber(sequence)),
         context: context, version: Version(version),
         timestamp: Timestamp(milliseconds: 1_700_000_000_000, counter: UInt16(sequence - 1)),
         commit: CommitID(Origin(0xaa), 1))
@@ -115,9 +115,10 @@ struct FormatPageTests {
         event(1, .create, 1, [Assignment("pages", .int(300)), Assignment("title", .string("Emma"))]),
         event(2, .create, 2, [Assignment("pages", .int(7)), Assignment("title", .string("Ada"))]),
         event(
-          3, .update, 1, [Assignment("title", .null)], after: Context(EventID(Origin(0xaa), Sequence(1))),
+          3, .update, 1, [Assignment("title", .null)],
+          after: Context(EventID(Origin(0xaa), SequenceNumber(1))),
           version: 2),
-      ], note: CommitNote(by: "ann", note: "new books"))
+      ], message: CommitMessage(author: "ann", text: "new books"))
   }
 
   /// An event as a row of the example's table.
@@ -134,7 +135,7 @@ struct FormatPageTests {
     let parts = event.key.parts.map { text($0.value) }.joined(separator: " ")
     let context = event.context.entries.map { "`\(EventID($0.origin, $0.sequence))` " }.joined()
     let cells = [
-      stored.position.description, "`\(event.dot)`", event.operation.name, "\(event.model) \(parts)",
+      stored.position.description, "`\(event.id)`", event.operation.name, "\(event.model) \(parts)",
       event.assignments.map { "\($0.field) \(text($0.value))" }.joined(separator: ", "),
       event.version.description,
     ]
@@ -152,7 +153,7 @@ struct FormatPageTests {
     var reader = log.events()
     while let stored = try reader.next() {
       #expect(page.contains(row(stored)), "\(row(stored))")
-      #expect(reader.note == exampleCommit.note)
+      #expect(reader.message == exampleCommit.message)
       events.append(stored.event)
     }
     #expect(events == exampleCommit.events)

@@ -82,23 +82,24 @@ import Testing
       PartitionRun(
         partition: a, blocks: 0..<1, events: 3,
         streams: [
-          StreamRun(origin: Origin(1), from: Sequence(5), to: Sequence(6), hash: .zero),
-          StreamRun(origin: Origin(2), from: Sequence(1), to: Sequence(1), hash: .zero),
+          StreamRun(origin: Origin(1), from: SequenceNumber(5), to: SequenceNumber(6), hash: .zero),
+          StreamRun(origin: Origin(2), from: SequenceNumber(1), to: SequenceNumber(1), hash: .zero),
         ]),
       PartitionRun(
         partition: b, blocks: 0..<2, events: 300,
         streams: [
           StreamRun(
-            origin: Origin(2), from: Sequence(1), to: Sequence(300), hash: StreamHash(high: 5, low: 6))
+            origin: Origin(2), from: SequenceNumber(1), to: SequenceNumber(300),
+            hash: StreamHash(high: 5, low: 6))
         ]),
     ]
     let key = RecordKey(partition: a, model: "Book", key: Key(.string("x")))
     footer.blocks = [
       BlockEntry(
-        offset: 80, length: 1000, crc: 0x0102_0304, events: 203, firstArrival: 0, lastArrival: 302,
+        offset: 80, length: 1000, crc: 0x0102_0304, events: 203, firstRelative: 0, lastRelative: 302,
         lowestTimestamp: Timestamp(rawValue: 100), highestTimestamp: Timestamp(rawValue: 400), firstKey: key),
       BlockEntry(
-        offset: 1080, length: 20, crc: 0x0506_0708, events: 100, firstArrival: 7, lastArrival: 7,
+        offset: 1080, length: 20, crc: 0x0506_0708, events: 100, firstRelative: 7, lastRelative: 7,
         lowestTimestamp: .zero, highestTimestamp: .zero,
         firstKey: RecordKey(partition: b, model: "Author", key: Key(.int(5)))),
     ]

@@ -32,7 +32,7 @@ import Testing
     do {
       try body()
       return nil
-    } catch LogError.damaged(_, _, let flaw) { return flaw } catch let flaw as Flaw { return flaw } catch {
+    } catch LogError.corrupt(_, _, let flaw) { return flaw } catch let flaw as Flaw { return flaw } catch {
       Issue.record("an error of another kind: \(error)")
       return nil
     }
@@ -89,7 +89,7 @@ import Testing
 
   /// The number of recorded missing journals must be limited.
   @Test(arguments: [Log.Mode.readOnly, .readWrite])
-  func aWatermarkThatNamesNoPossibleJournalIsDamaged(mode: Log.Mode) throws {
+  func aWatermarkThatNamesNoPossibleJournalIsCorrupt(mode: Log.Mode) throws {
     let disk = try sealedLog()
     for (field, watermark) in [
       ("journal", Watermark(turn: 2, journal: 1 << 40, durable: 64)),
@@ -98,22 +98,22 @@ import Testing
     ] {
       plant(watermark, disk)
       let log = try open(disk, mode)
-      let damage = Damage(path: "/log/watermark", offset: 0, flaw: .malformed(field))
-      #expect(log.recovery.watermarkDamage == [damage])
+      let corruption = Corruption(path: "/log/watermark", offset: 0, flaw: .malformed(field))
+      #expect(log.recovery.watermarkCorruption == [corruption])
       #expect(try log.allEvents().count == 20)
     }
   }
 
   /// The log searches for each journal up to the one in the watermark.
-  @Test func aWatermarkFarAboveTheLogIsDamaged() throws {
+  @Test func aWatermarkFarAboveTheLogIsCorrupt() throws {
     let disk = try sealedLog()
     plant(Watermark(turn: 2, journal: 2 + LogLimits.journals, durable: 64), disk)
-    #expect(try open(disk).recovery.damage.count == Int(LogLimits.journals))
+    #expect(try open(disk).recovery.corruption.count == Int(LogLimits.journals))
     for journal in [3 + LogLimits.journals, LogLimits.fileNumber] {
       plant(Watermark(turn: 2, journal: journal, durable: 64), disk)
       let log = try open(disk)
-      #expect(log.recovery.damage == [])
-      #expect(log.recovery.watermarkDamage.map(\.flaw) == [.malformed("journal")])
+      #expect(log.recovery.corruption == [])
+      #expect(log.recovery.watermarkCorruption.map(\.flaw) == [.malformed("journal")])
     }
   }
 
@@ -199,16 +199,16 @@ import Testing
   @Test func anArrivalHasANumberThatAWriterGives() throws {
     for last in [Limits.highestNumber + 1, .max - 1, .max] {
       let disk = try sealedLog()
-      try forge(disk, first) { $0.blocks[0].lastArrival = last }
+      try forge(disk, first) { $0.blocks[0].lastRelative = last }
       #expect(flaw { _ = try open(disk).allEvents() } == .malformed("block entry"))
       #expect(try open(disk).verify().map(\.path) == [first])
     }
-    for last in [UInt64(LogLimits.arrivals), 1 << 40, Limits.highestNumber] {
+    for last in [UInt64(LogLimits.positions), 1 << 40, Limits.highestNumber] {
       let disk = try sealedLog()
-      try forge(disk, first) { $0.blocks[0].lastArrival = last }
+      try forge(disk, first) { $0.blocks[0].lastRelative = last }
       #expect(
         throws: LogError.overLimit(
-          subject: "arrivals of a segment", found: last + 1, limit: UInt64(LogLimits.arrivals))
+          subject: "positions of a segment", found: last + 1, limit: UInt64(LogLimits.positions))
       ) {
         var reader = try open(disk).events(to: .end)
         while try reader.next() != nil {}
@@ -221,26 +221,26 @@ import Testing
     let disk = try sealedLog()
     let entry = try #require(try open(disk).manifest.segments.first)
     var block = try open(disk).segment(entry).footer().blocks[0]
-    #expect(!ArrivalTable(LogLimits.arrivals, for: [block]).isDense)
-    #expect(ArrivalTable(LogLimits.fewArrivals, for: []).isDense)
-    #expect(!ArrivalTable(LogLimits.fewArrivals + 1, for: []).isDense)
+    #expect(!PositionTable(LogLimits.positions, for: [block]).isDense)
+    #expect(PositionTable(LogLimits.fewPositions, for: []).isDense)
+    #expect(!PositionTable(LogLimits.fewPositions + 1, for: []).isDense)
     // The limit depends on the size of the blocks, not on the count in the footer.
     block.events = Limits.blockEvents
-    block.length = 2 * LogLimits.fewArrivals / (LogLimits.sparseArrivals * LogLimits.eventsOfAByte)
-    let most = block.length * LogLimits.sparseArrivals * LogLimits.eventsOfAByte
-    #expect(ArrivalTable(most, for: [block]).isDense)
-    #expect(!ArrivalTable(most + 1, for: [block]).isDense)
-    try forge(disk, first) { $0.blocks[0].lastArrival = UInt64(LogLimits.arrivals - 1) }
-    #expect(flaw { _ = try open(disk).allEvents() } == .disagreement("arrivals of a block"))
+    block.length = 2 * LogLimits.fewPositions / (LogLimits.sparsePositions * LogLimits.eventsOfAByte)
+    let most = block.length * LogLimits.sparsePositions * LogLimits.eventsOfAByte
+    #expect(PositionTable(most, for: [block]).isDense)
+    #expect(!PositionTable(most + 1, for: [block]).isDense)
+    try forge(disk, first) { $0.blocks[0].lastRelative = UInt64(LogLimits.positions - 1) }
+    #expect(flaw { _ = try open(disk).allEvents() } == .disagreement("positions of a block"))
   }
 
   /// The result of a purge of nearly everything.
   @Test func fewEventsOfManyArrivalsAreReadInOrder() throws {
     var maker = EventMaker(seed: 4)
     let events = maker.commit(20)
-    let distance = UInt64(LogLimits.fewArrivals / 18)
+    let distance = UInt64(LogLimits.fewPositions / 18)
     let numbered = events.enumerated().map {
-      BlockEvent(arrival: UInt64($0.offset) * distance, event: $0.element)
+      BlockEvent(relativePosition: UInt64($0.offset) * distance, event: $0.element)
     }
     let disk = try sealedLog()
     let file = try disk.open("/new", .create)
@@ -257,7 +257,7 @@ import Testing
       reader.checkInvariants()
       if isReversed { found.reverse() }
       #expect(found.map(\.event) == events)
-      #expect(found.map(\.position.rawValue) == numbered.map { $0.arrival + 1 })
+      #expect(found.map(\.position.rawValue) == numbered.map { $0.relativePosition + 1 })
     }
     #expect(try log.verify() == [])
   }
@@ -267,11 +267,11 @@ import Testing
   private var footer: SegmentFooter {
     let (a, b) = (Partition("t=a"), Partition("t=b"))
     func stream(_ origin: UInt64) -> StreamRun {
-      StreamRun(origin: Origin(origin), from: Sequence(1), to: Sequence(5), hash: .zero)
+      StreamRun(origin: Origin(origin), from: SequenceNumber(1), to: SequenceNumber(5), hash: .zero)
     }
     func block(_ offset: UInt64, _ partition: Partition, _ model: String) -> BlockEntry {
       BlockEntry(
-        offset: offset, length: 100, crc: 0, events: 10, firstArrival: 0, lastArrival: 19,
+        offset: offset, length: 100, crc: 0, events: 10, firstRelative: 0, lastRelative: 19,
         lowestTimestamp: .zero, highestTimestamp: .zero,
         firstKey: RecordKey(partition: partition, model: model, key: Key(.int(5))))
     }
@@ -316,7 +316,7 @@ import Testing
     var forged = footer
     // The other streams have five events each.
     func decodeFirstStream(to last: UInt64) throws -> SegmentFooter {
-      forged.partitions[0].streams[0].to = Sequence(last)
+      forged.partitions[0].streams[0].to = SequenceNumber(last)
       forged.partitions[0].events = last + 5
       return try decode(forged.encoded().bytes)
     }
@@ -336,7 +336,7 @@ import Testing
     var footer = SegmentFooter()
     for number in 0..<4 * LogLimits.pagedPartitions {
       let block = number / (LogLimits.pagedPartitions + 10)
-      let run = StreamRun(origin: Origin(3), from: Sequence(1), to: Sequence(12), hash: .zero)
+      let run = StreamRun(origin: Origin(3), from: SequenceNumber(1), to: SequenceNumber(12), hash: .zero)
       footer.partitions.append(
         PartitionRun(
           partition: Partition("list=\(1000 + number)"), blocks: block..<block + 1, events: 12, streams: [run]
@@ -348,7 +348,8 @@ import Testing
       let partition = footer.partitions.first { $0.blocks.contains(block) }?.partition ?? Partition("")
       footer.blocks.append(
         BlockEntry(
-          offset: 80 + 100 * UInt64(block), length: 100, crc: 0, events: 10, firstArrival: 0, lastArrival: 19,
+          offset: 80 + 100 * UInt64(block), length: 100, crc: 0, events: 10, firstRelative: 0,
+          lastRelative: 19,
           lowestTimestamp: Timestamp(rawValue: 1 << 60), highestTimestamp: Timestamp(rawValue: 1 << 60),
           firstKey: RecordKey(partition: partition, model: "Item", key: Key(.int(Int64(block))))))
     }
@@ -416,12 +417,12 @@ import Testing
     let disk = try sealedLog([70, 70])
     let partition = Partition("tenant=a")
     let heads = try open(disk).streams()
-    let ends = [EventName(partition: partition, dot: EventID(Origin(7), Sequence(1)))]
+    let ends = [QualifiedEventID(partition: partition, id: EventID(Origin(7), SequenceNumber(1)))]
     #expect(try open(disk).streamHashes(ends, of: heads, around: nil).count == 1)
     // The first file's events are subtracted singly, because it contains the end, then all at once.
-    for from in [Sequence(1), Sequence(2)] {
+    for from in [SequenceNumber(1), SequenceNumber(2)] {
       let copy = disk.copy()
-      try forge(copy, "/log/00000002.segment") { $0.partitions[0].streams[0].from = Sequence(70) }
+      try forge(copy, "/log/00000002.segment") { $0.partitions[0].streams[0].from = SequenceNumber(70) }
       try forge(copy, first) { $0.partitions[0].streams[0].from = from }
       #expect(try open(copy).streamHashes(ends, of: heads, around: nil).isEmpty)
     }

@@ -12,7 +12,7 @@ import Testing
     var maker = EventMaker(seed: 21)
     maker.keysPerPartition = 60
     let log = try Log.create(in: "/log", id: testLog, fileSystem: disk, options: .init(segmentSize: 1 << 20))
-    _ = try log.append([Commit(maker.commit(400, textLength: 300), note: CommitNote(by: "tim"))])
+    _ = try log.append([Commit(maker.commit(400, textLength: 300), message: CommitMessage(author: "tim"))])
     try log.seal()
     _ = try log.append([Commit(maker.commit(300, textLength: 200))])
     try log.seal()
@@ -101,7 +101,7 @@ import Testing
 
   // MARK: Segments
 
-  @Test func aWrongByteOfASegmentIsDamageOfItsPartAndEveryOtherBlockIsShown() throws {
+  @Test func aWrongByteOfASegmentIsCorruptionOfItsPartAndEveryOtherBlockIsShown() throws {
     let (path, bytes, whole) = try segment()
     for part in whole {
       for place in stride(from: Int(part.offset), to: Int(part.end), by: part.kind == .block ? 997 : 7) {
@@ -153,7 +153,7 @@ import Testing
     }
   }
 
-  @Test func bytesThatAreMissingOrTooManyAreDamageAndTheOtherBlocksAreShown() throws {
+  @Test func bytesThatAreMissingOrTooManyAreCorruptionAndTheOtherBlocksAreShown() throws {
     let (path, bytes, whole) = try segment()
     let hit = try #require(whole.first { $0.kind == .block })
     let place = Int(hit.offset) + 40
@@ -178,12 +178,13 @@ import Testing
   }
 
   /// Correct checksums do not imply correct lengths and offsets.
-  @Test func aTrailerOrAFooterWithImpossibleNumbersIsDamage() throws {
+  @Test func aTrailerOrAFooterWithImpossibleNumbersIsCorruption() throws {
     let (path, bytes, whole) = try segment()
     let start = Int(try #require(whole.last).offset)
     let trailer = try SegmentTrailer(fields: Array(bytes[start...]))
     let blocks = try events(whole)
-    func expectDamage(_ kinds: Set<InspectedPart.Kind>, _ trailer: SegmentTrailer, _ content: [UInt8]) throws
+    func expectCorruption(_ kinds: Set<InspectedPart.Kind>, _ trailer: SegmentTrailer, _ content: [UInt8])
+      throws
     {
       let found = try parts(content + trailer.encoded(), at: path)
       #expect(found.contains { !$0.flaws.isEmpty && kinds.contains($0.kind) })
@@ -195,7 +196,7 @@ import Testing
       ] {
         var forged = trailer
         (forged.footerOffset, forged.footerLength, forged.filterLength) = (offset, footer, filter)
-        try expectDamage([.trailer, .footer], forged, Array(bytes[..<start]))
+        try expectCorruption([.trailer, .footer], forged, Array(bytes[..<start]))
       }
     }
     var footer = try SegmentFooter(
@@ -207,13 +208,13 @@ import Testing
       let forged = SegmentTrailer(
         footerOffset: trailer.footerOffset, footer: encoded.bytes, rootSize: encoded.rootSize, filter: [],
         events: trailer.events, end: trailer.end, rawBytes: trailer.rawBytes, chain: trailer.chain)
-      try expectDamage([.footer], forged, bytes[..<Int(trailer.footerOffset)] + encoded.bytes)
+      try expectCorruption([.footer], forged, bytes[..<Int(trailer.footerOffset)] + encoded.bytes)
     }
   }
 
   // MARK: Journals
 
-  @Test func aWrongByteOfAFrameDamagesThisFrameAlone() throws {
+  @Test func aWrongByteOfAFrameCorruptionsThisFrameAlone() throws {
     let (path, bytes, frames) = try journal()
     for frame in frames {
       for place in stride(from: Int(frame.offset), to: Int(frame.end), by: 7) {
@@ -276,7 +277,7 @@ import Testing
     }
   }
 
-  @Test func theTailOfAJournalIsUnwrittenSpaceOrDamage() throws {
+  @Test func theTailOfAJournalIsUnwrittenSpaceOrCorruption() throws {
     let (path, bytes, frames) = try journal()
     for place in [nil, 0, 1, 40_000, 49_999] {
       var tail = [UInt8](repeating: 0, count: 50_000)
@@ -288,7 +289,7 @@ import Testing
     }
   }
 
-  @Test func theFramesOfAJournalWithADamagedHeaderAreRead() throws {
+  @Test func theFramesOfAJournalWithACorruptHeaderAreRead() throws {
     let (path, bytes, frames) = try journal()
     /// The bytes at `places` are wrong. Log and number then come from the header, the request or
     /// the name.

@@ -42,7 +42,7 @@ import Testing
         second.append(Commit(makers[number].commit(1)))
       }
       #expect(
-        throws: LogError.hole(
+        throws: LogError.gap(
           partition: Partition("tenant=p\(wrong)"), origin: Origin(7), expected: .init(2), found: .init(3))
       ) {
         try log.append(second)
@@ -66,7 +66,7 @@ import Testing
       #expect {
         try log.append(wrong)
       } throws: { error in
-        if case LogError.hole = error { true } else { false }
+        if case LogError.gap = error { true } else { false }
       }
       #expect(log.end == Position(4))
     }
@@ -122,7 +122,7 @@ import Testing
       SegmentEntry(
         number: manifest.nextSegment, size: 200, base: manifest.start.position,
         past: manifest.start.position, digest: .none))
-    #expect(throws: LogError.damaged(path: "m", offset: 16, .malformed("count of files"))) {
+    #expect(throws: LogError.corrupt(path: "m", offset: 16, .malformed("count of files"))) {
       _ = try Manifest(decoding: manifest.encoded(), path: "m", log: testLog)
     }
   }
@@ -136,8 +136,9 @@ import Testing
     var events = maker.commit(5)
     events.remove(at: 2)
     #expect(
-      throws: LogError.hole(
-        partition: Partition("tenant=a"), origin: Origin(7), expected: Sequence(3), found: Sequence(4))
+      throws: LogError.gap(
+        partition: Partition("tenant=a"), origin: Origin(7), expected: SequenceNumber(3),
+        found: SequenceNumber(4))
     ) { _ = try log.adopt(AdoptedEvents(events)) }
     #expect(try log.allEvents() == [])
     _ = try log.append([Commit(maker.commit(1))])

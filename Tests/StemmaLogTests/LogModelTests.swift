@@ -6,28 +6,30 @@ import Testing
 
 /// Any sequence of operations on a log equals the same sequence on a list in memory.
 @Suite struct LogModelTests {
-  @Test(arguments: 1...40 as ClosedRange<UInt64>) func anySequenceEqualsAListInMemory(seed: UInt64) throws {
+  @Test(arguments: 1...UInt64(Trials.count(16)))
+  func anySequenceEqualsAListInMemory(seed: UInt64) throws {
     let disk = SimulatedFileSystem(seed: seed)
     var random = SplitMix64(seed: seed &* 7919)
     var maker = EventMaker(seed: seed)
     let options = Log.Options(segmentSize: 1500 + random.below(6000), level: 1)
     var log = try Log.create(in: "/log", id: testLog, fileSystem: disk, options: options)
     var model: [StoredEvent] = []
-    var notes: [CommitID: CommitNote] = [:]
+    var messages: [CommitID: CommitMessage] = [:]
     var purged: Set<Partition> = []
     for step in 0..<25 {
       switch random.below(10) {
       case 0...4:
         let commits = (0..<1 + random.below(3)).map { _ in
           let events = maker.commit(random.below(12)).filter { !purged.contains($0.partition) }
-          return Commit(events, note: random.below(2) == 0 ? CommitNote(by: "tim \(step)") : CommitNote())
+          return Commit(
+            events, message: random.below(2) == 0 ? CommitMessage(author: "tim \(step)") : CommitMessage())
         }
         let positions = try log.append(commits, sharingFrames: step % 2 == 0)
         for (commit, first) in zip(commits, positions) {
           for (index, event) in commit.events.enumerated() {
             model.append(
               StoredEvent(event, at: first.advanced(by: UInt64(index))))
-            if !commit.note.isEmpty { notes[event.commit] = commit.note }
+            if !commit.message.isEmpty { messages[event.commit] = commit.message }
           }
         }
         try log.sync()
@@ -35,11 +37,11 @@ import Testing
         let events = maker.commit(1 + random.below(40), origin: Origin(99))
           .filter { !purged.contains($0.partition) }
         if events.isEmpty { break }
-        let note = CommitNote(by: "peer", note: "step \(step)")
-        let first = try log.adopt(AdoptedEvents(events, notes: [events[0].commit: note]))
+        let message = CommitMessage(author: "peer", text: "step \(step)")
+        let first = try log.adopt(AdoptedEvents(events, messages: [events[0].commit: message]))
         for (index, event) in events.enumerated() {
           model.append(StoredEvent(event, at: first.advanced(by: UInt64(index))))
-          notes[event.commit] = note
+          messages[event.commit] = message
         }
       case 6: try log.seal()
       case 7:
@@ -53,10 +55,10 @@ import Testing
       default: _ = try log.refresh()
       }
       log.checkInvariants()
-      try expect(log, equals: model, notes)
+      try expect(log, equals: model, messages)
       let readOnly = try Log.open(
         in: "/log", id: testLog, fileSystem: disk, options: Log.Options(mode: .readOnly))
-      try expect(readOnly, equals: model, notes)
+      try expect(readOnly, equals: model, messages)
       let filter = PartitionFilter { $0 == Partition("tenant=b") }
       var reader = log.events(partitions: filter)
       #expect(try reader.rest() == model.filter { filter($0.event.partition) })
@@ -76,19 +78,19 @@ import Testing
         reader = try log.eventsByKey(to: picked.position)
         #expect(try reader.rest() == sortedByKey(model.filter { $0.position < picked.position }))
       }
-      if purged.isEmpty { #expect(try log.streams() == knowledge(of: model)) }
+      if purged.isEmpty { #expect(try log.streams() == versionVector(of: model)) }
     }
     #expect(try log.verify() == [])
     log.close()
     #expect(disk.openFiles == 0)
   }
 
-  private func expect(_ log: Log, equals model: [StoredEvent], _ notes: [CommitID: CommitNote]) throws {
+  private func expect(_ log: Log, equals model: [StoredEvent], _ messages: [CommitID: CommitMessage]) throws {
     var reader = log.events()
     var found: [StoredEvent] = []
     while let event = try reader.next() {
       found.append(event)
-      #expect(reader.note == notes[event.event.commit])
+      #expect(reader.message == messages[event.event.commit])
     }
     #expect(found == model)
     reader = log.eventsNewestFirst()
@@ -103,14 +105,14 @@ import Testing
     Dictionary(grouping: events) { RecordKey($0.event) }
   }
 
-  private func knowledge(of events: [StoredEvent]) -> VersionVector {
-    var knowledge = VersionVector()
+  private func versionVector(of events: [StoredEvent]) -> VersionVector {
+    var versionVector = VersionVector()
     for stored in events {
       let event = stored.event
-      let head = knowledge[event.partition, event.dot.origin]
-      knowledge[event.partition, event.dot.origin] = StreamHead(
-        sequence: event.dot.sequence, hash: head.hash + event.digest.hash)
+      let head = versionVector[event.partition, event.id.origin]
+      versionVector[event.partition, event.id.origin] = StreamHead(
+        sequence: event.id.sequence, hash: head.hash + event.digest.hash)
     }
-    return knowledge
+    return versionVector
   }
 }

@@ -13,8 +13,8 @@ import Testing
   private func log(_ maker: inout EventMaker, _ commits: [Int], textLength: Int = 12) throws -> Log {
     let log = try Log.create(in: "/log", id: testLog, fileSystem: disk)
     for (index, count) in commits.enumerated() {
-      let note = index % 2 == 0 ? CommitNote(by: "Ann \(index)") : CommitNote()
-      _ = try log.append([Commit(maker.commit(count, textLength: textLength), note: note)])
+      let message = index % 2 == 0 ? CommitMessage(author: "Ann \(index)") : CommitMessage()
+      _ = try log.append([Commit(maker.commit(count, textLength: textLength), message: message)])
     }
     try log.sync()
     try log.seal()
@@ -27,7 +27,7 @@ import Testing
     var reader = log.events(to: log.manifest.start.position, partitions: PartitionFilter(named: partitions))
     var events: [DigestedEvent] = []
     while let event = try reader.next()?.event {
-      events.append(DigestedEvent(event: event, note: reader.note, digest: event.digest.hash))
+      events.append(DigestedEvent(event: event, message: reader.message, digest: event.digest.hash))
     }
     return events
   }
@@ -40,9 +40,9 @@ import Testing
     let selected = try #require(log.selectedEvents(ofFileAt: .first, in: partitions)?.take())
     let expected = try all(log, partitions)
     #expect(selected.map(\.event) == expected.map(\.event))
-    #expect(selected.map(\.note) == expected.map(\.note))
+    #expect(selected.map(\.message) == expected.map(\.message))
     #expect(selected.map(\.digest) == expected.map(\.digest))
-    #expect(selected.contains { $0.note != nil } == (names != ["d"] && !names.isEmpty))
+    #expect(selected.contains { $0.message != nil } == (names != ["d"] && !names.isEmpty))
   }
 
   /// Each event fills a block.
@@ -64,7 +64,7 @@ import Testing
   }
 
   /// For every wrong bit, the result is nil or equals the reader's.
-  @Test func whatIsDamagedIsLeftToTheReader() throws {
+  @Test func whatIsCorruptIsLeftToTheReader() throws {
     var maker = EventMaker(seed: 8)
     let log = try log(&maker, [30, 30])
     let partitions: Set = [Partition("tenant=a"), Partition("tenant=b")]
@@ -73,9 +73,9 @@ import Testing
     let bytes = try #require(disk.contents(path))
     var left = 0
     for index in stride(from: 0, to: bytes.count, by: 3) {
-      var damaged = bytes
-      damaged[index] ^= 1 << UInt8(index % 8)
-      disk.plant(damaged, at: path)
+      var corrupt = bytes
+      corrupt[index] ^= 1 << UInt8(index % 8)
+      disk.plant(corrupt, at: path)
       let opened = Result {
         try Log.open(in: "/log", id: testLog, fileSystem: disk, options: .init(mode: .readOnly))
       }

@@ -124,7 +124,7 @@ import Testing
       #expect(reader.end == next.end)
       #expect(try reader.files().map(\.rawBytes) == next.files().map(\.rawBytes))
     }
-    #expect(reader.recovery.damage == [])
+    #expect(reader.recovery.corruption == [])
     #expect(try reader.verify() == [])
     reader.checkInvariants()
   }

@@ -32,6 +32,35 @@ import Testing
     #expect(served == queued)
   }
 
+  #if os(Linux)
+    /// An app that starts a program while it writes passes the descriptor to the child until its
+    /// exec. The next writer, without a wait, found the lock held by the app itself.
+    @Test func aCopyOfTheDescriptorDoesNotKeepTheLock() throws {
+      let path = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString).path
+      let held = try WriterLock(path, fileSystem: POSIXFileSystem(), wait: 0)
+      let numbers = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").compactMap(
+        Int32.init)
+      let number = try #require(
+        numbers.first { readlink($0) == path }, "the lock file is open")
+      let copy = dup(number)
+      #expect(throws: LogError.inUse(path: path, pid: getpid())) {
+        try WriterLock(path, fileSystem: POSIXFileSystem(), wait: 0)
+      }
+      held.release()
+      try WriterLock(path, fileSystem: POSIXFileSystem(), wait: 0).release()
+      close(copy)
+      try FileManager.default.removeItem(atPath: path)
+    }
+
+    private func readlink(_ descriptor: Int32) -> String? {
+      do {
+        return try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(descriptor)")
+      } catch {
+        return nil
+      }
+    }
+  #endif
+
   @Test func aWaiterThatIsStoppedHoldsUpTheOthersForHalfOfTheirTime() throws {
     let disk = SimulatedFileSystem()
     let stopped = try disk.open("/lock", .openOrCreate)

@@ -12,8 +12,8 @@ struct EventGraph: Hashable {
   }
 
   init(_ events: [Event]) {
-    origins = events.map { Int($0.dot.origin.rawValue) }
-    contexts = events.map { event in Set(events.indices.filter { event.context.covers(events[$0].dot) }) }
+    origins = events.map { Int($0.id.origin.rawValue) }
+    contexts = events.map { event in Set(events.indices.filter { event.context.covers(events[$0].id) }) }
   }
 
   /// The events that must be delivered before an event: its context, and the earlier part of its

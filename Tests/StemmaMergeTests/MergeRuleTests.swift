@@ -317,7 +317,7 @@ import Testing
         let heads = state.heads
         let event = Event(
           partition: Partition("Law"), model: "Law", key: Key(.string("k")), operation: resolution.operation,
-          assignments: resolution.assignments, dot: EventID(Origin(9), Sequence(UInt64(turn) + 1)),
+          assignments: resolution.assignments, id: EventID(Origin(9), SequenceNumber(UInt64(turn) + 1)),
           context: heads.context, version: heads.version, timestamp: heads.latest.tick,
           commit: CommitID(Origin(9), 1))
         #expect(try state.apply(event, rules))

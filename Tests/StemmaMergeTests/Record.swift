@@ -18,16 +18,16 @@ struct Record {
     var context = Context.empty
     for event in seen {
       context.formUnion(event.context)
-      context.insert(event.dot)
+      context.insert(event.id)
     }
     var version = Version.zero
-    for event in events where context.covers(event.dot) { version = max(version, event.version) }
+    for event in events where context.covers(event.id) { version = max(version, event.version) }
     let sequence = sequences[origin, default: 0] + 1
     sequences[origin] = sequence
     let event = Event(
       partition: Partition("Law"), model: "Law", key: Key(.string("k")), operation: operation,
       assignments: fields.map { Assignment($0.key, $0.value) }.sorted { $0.field.hasBytes(before: $1.field) },
-      dot: EventID(Origin(origin), Sequence(sequence)), context: context, version: version.next,
+      id: EventID(Origin(origin), SequenceNumber(sequence)), context: context, version: version.next,
       timestamp: Timestamp(milliseconds: milliseconds ?? 1_700_000_000_000 + UInt64(events.count)),
       commit: CommitID(Origin(origin), sequence))
     events.append(event)
@@ -44,9 +44,9 @@ extension [Event] {
   /// streams, with all causes.
   func readable(_ isChosen: (Event) -> Bool) -> [Event] {
     var context = Context.empty
-    for event in self where isChosen(event) { context.insert(event.dot) }
+    for event in self where isChosen(event) { context.insert(event.id) }
     while true {
-      let covered = filter { context.covers($0.dot) }
+      let covered = filter { context.covers($0.id) }
       let before = context
       for event in covered { context.formUnion(event.context) }
       if context == before { return covered }

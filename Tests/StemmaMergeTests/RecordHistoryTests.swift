@@ -55,10 +55,10 @@ import Testing
     let history = RecordHistory(story.record.events, automerge)
     let state = try history.state()
     func fate(_ index: Int, _ field: String?) -> Fate? { history.fate(of: index, field: field, in: state) }
-    #expect(fate(0, "a") == .superseded(by: story.left.dot))
-    #expect(fate(1, "a") == .outdone(by: story.right.dot, .timestamp))
+    #expect(fate(0, "a") == .superseded(by: story.left.id))
+    #expect(fate(1, "a") == .outdone(by: story.right.id, .timestamp))
     #expect(fate(2, "a") == .shown)
-    #expect(fate(2, "b") == .superseded(by: story.join.dot))
+    #expect(fate(2, "b") == .superseded(by: story.join.id))
     #expect(fate(3, "b") == .shown)
     #expect(fate(3, "a") == nil)
     #expect(fate(3, nil) == .shown)
@@ -80,7 +80,7 @@ import Testing
     let resolve = record.add(
       2, .resolve, [Event.existenceField: .bool(true)], seen: record.events)
     history = RecordHistory(record.events, automerge)
-    #expect(history.fate(of: 1, field: nil, in: try history.state()) == .superseded(by: resolve.dot))
+    #expect(history.fate(of: 1, field: nil, in: try history.state()) == .superseded(by: resolve.id))
   }
 
   /// A view at a time may lack a cause whose clock was ahead.
@@ -137,15 +137,15 @@ import Testing
       let history = RecordHistory(record.events, automerge)
       let state = try history.state()
       for field in [nil, "a", "b"] as [String?] {
-        let siblings = Set(state.decision(on: field, automerge).candidates.map(\.dot))
+        let siblings = Set(state.decision(on: field, automerge).candidates.map(\.id))
         for (index, event) in history.events.enumerated() {
           let fate = history.fate(of: index, field: field, in: state)
           switch fate {
-          case nil: #expect(field != nil && !siblings.contains(event.dot))
-          case .shown, .outdone: #expect(siblings.contains(event.dot))
+          case nil: #expect(field != nil && !siblings.contains(event.id))
+          case .shown, .outdone: #expect(siblings.contains(event.id))
           case .superseded(let later):
-            let other = try #require(record.events.first { $0.dot == later })
-            #expect(other.context.covers(event.dot) && !siblings.contains(event.dot))
+            let other = try #require(record.events.first { $0.id == later })
+            #expect(other.context.covers(event.id) && !siblings.contains(event.id))
           }
         }
       }
@@ -153,7 +153,7 @@ import Testing
         var covered = Context.empty
         for parent in history.parents(of: index) {
           covered.formUnion(history.events[parent].context)
-          covered.insert(history.events[parent].dot)
+          covered.insert(history.events[parent].id)
         }
         #expect(covered == history.events[index].context)
       }

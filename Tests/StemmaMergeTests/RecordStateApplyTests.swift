@@ -10,9 +10,9 @@ import Testing
     let create = record.add(1, .create)
     let update = record.add(2, .update, ["a": .string("x")], seen: [create])
     var state = RecordState()
-    #expect(throws: MergeError.gap(update.dot, missing: create.dot)) { try state.apply(update, automerge) }
+    #expect(throws: MergeError.gap(update.id, missing: create.id)) { try state.apply(update, automerge) }
     #expect(state == RecordState())
-    #expect(throws: MergeError.gap(update.dot, missing: create.dot)) {
+    #expect(throws: MergeError.gap(update.id, missing: create.id)) {
       try RecordState.fold([update], automerge)
     }
   }
@@ -32,10 +32,10 @@ import Testing
   @Test func contextThatCoversItsOwnEventIsRefused() throws {
     var record = Record()
     var create = record.add(1, .create)
-    create.context = Context(create.dot)
+    create.context = Context(create.id)
     var state = RecordState()
-    #expect(throws: MergeError.coversItself(create.dot)) { try state.apply(create, automerge) }
-    #expect(throws: MergeError.coversItself(create.dot)) { try RecordState.fold([create], automerge) }
+    #expect(throws: MergeError.coversItself(create.id)) { try state.apply(create, automerge) }
+    #expect(throws: MergeError.coversItself(create.id)) { try RecordState.fold([create], automerge) }
   }
 
   @Test(arguments: [1, 4, 1 << 53, UInt64.max]) func wrongVersionIsRefused(version: UInt64) throws {
@@ -45,7 +45,7 @@ import Testing
     var hostile = record.add(2, .update, ["a": .string("x")], seen: [update])
     hostile.version = Version(version)
     let expected = MergeError.wrongVersion(
-      hostile.dot, found: hostile.version, expected: Version(2)...Version(3))
+      hostile.id, found: hostile.version, expected: Version(2)...Version(3))
     var state = RecordState()
     _ = try state.apply(create, automerge)
     _ = try state.apply(update, automerge)
@@ -83,22 +83,22 @@ import Testing
     var third = record.add(1, .update, seen: [create])
     third.version = Version(2)
     var hostile = record.add(2, .update, ["a": .string("x")], seen: [create])
-    hostile.context = Context(EventID(Origin(1), Sequence(2)))
+    hostile.context = Context(EventID(Origin(1), SequenceNumber(2)))
     var state = RecordState()
     for event in [create, third, hostile] { #expect(try state.apply(event, automerge)) }
     #expect(try RecordState.fold([hostile, third, create], automerge) == state)
-    hostile.context = Context(EventID(Origin(1), Sequence(4)))
-    #expect(throws: MergeError.gap(hostile.dot, missing: EventID(Origin(1), Sequence(4)))) {
+    hostile.context = Context(EventID(Origin(1), SequenceNumber(4)))
+    #expect(throws: MergeError.gap(hostile.id, missing: EventID(Origin(1), SequenceNumber(4)))) {
       try RecordState.fold([create, third, hostile], automerge)
     }
   }
 
-  @Test func twoEventsWithOneDotAreAFork() throws {
+  @Test func twoEventsWithOneIDAreAFork() throws {
     var record = Record()
     let create = record.add(1, .create)
     var other = create
     other.assignments = [Assignment("a", .string("x"))]
-    #expect(throws: MergeError.fork(create.dot)) { try RecordState.fold([create, other], automerge) }
+    #expect(throws: MergeError.fork(create.id)) { try RecordState.fold([create, other], automerge) }
     #expect(try RecordState.fold([create, create], automerge) == RecordState.fold([create], automerge))
   }
 

@@ -89,9 +89,9 @@ import Testing
       #expect(throws: MergeError.self) { try read(Array(sealed[..<length]), key, values) }
     }
     for place in 0..<sealed.count * 8 {
-      var damaged = sealed
-      damaged[place / 8] ^= 1 << UInt8(place % 8)
-      #expect(throws: MergeError.self) { try read(damaged, key, values) }
+      var corrupt = sealed
+      corrupt[place / 8] ^= 1 << UInt8(place % 8)
+      #expect(throws: MergeError.self) { try read(corrupt, key, values) }
     }
   }
 
@@ -125,13 +125,13 @@ import Testing
       var taken = 0
       for index in bytes.indices {
         for bit in 0..<8 {
-          var damaged = bytes
-          damaged[index] ^= 1 << UInt8(bit)
+          var corrupt = bytes
+          corrupt[index] ^= 1 << UInt8(bit)
           do throws(MergeError) {
-            let state = try RecordState(decoding: damaged, automerge)
+            let state = try RecordState(decoding: corrupt, automerge)
             taken += 1
-            let omits = damaged[0] & 0x10 != 0
-            if !omits { #expect(state.encoded(automerge, omitsShown: false) == damaged) }
+            let omits = corrupt[0] & 0x10 != 0
+            if !omits { #expect(state.encoded(automerge, omitsShown: false) == corrupt) }
           } catch {
             continue
           }

@@ -37,8 +37,8 @@ import Testing
     let first = random.chance(80) ? events.count - 4 : 0
     var seen = events.indices.filter { $0 >= first && random.chance(40) }.map { events[$0] }
     if !isOdd {
-      let chosen = Set((seen.isEmpty ? [events[0]] : seen).map(\.dot))
-      seen = events.readable { chosen.contains($0.dot) }
+      let chosen = Set((seen.isEmpty ? [events[0]] : seen).map(\.id))
+      seen = events.readable { chosen.contains($0.id) }
     }
     let operation = random.element([Operation.update, .update, .update, .create, .delete, .resolve])
     let field = random.element(["a", "b", "unknown"])
@@ -49,7 +49,7 @@ import Testing
     // Simulates lost rows: the writer knows only the versions that it saw.
     if random.chance(50) { event.version = (seen.map(\.version).max() ?? .zero).next }
     // No correct writer has seen an event without its causes.
-    if random.chance(1) { event.context = seen.reduce(into: Context()) { $0.insert($1.dot) } }
+    if random.chance(1) { event.context = seen.reduce(into: Context()) { $0.insert($1.id) } }
     return event
   }
 

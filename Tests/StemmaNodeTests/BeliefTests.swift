@@ -61,7 +61,7 @@ import Testing
       return
     }
     _ = try clone()
-    #expect(try !Node.verify(at: bench.path("clone"), options: Node.OpeningOptions()).damage.isEmpty)
+    #expect(try !Node.verify(at: bench.path("clone"), options: Node.OpeningOptions()).corruption.isEmpty)
   }
 }
 

@@ -73,7 +73,7 @@ final class Bench {
   /// The log of a node.
   func log(_ name: String) throws -> Log {
     try Log.open(
-      in: path(name + "/log"), id: try open(name, .read, leavesFiles: true).mark.logID,
+      in: path(name + "/log"), id: try open(name, .read, leavesFiles: true).metadata.logID,
       fileSystem: POSIXFileSystem(), options: Log.Options(mode: .readWrite))
   }
 
@@ -210,7 +210,7 @@ extension Node {
   @discardableResult
   func sync(_ other: Node) throws -> ExchangeReport {
     try exchange(
-      with: RemotePeer(name: other.mark.name, address: other.directory), pulls: true, pushes: true,
+      with: RemotePeer(name: other.metadata.name, address: other.directory), pulls: true, pushes: true,
       partitions: [], progress: { _, _ in })
   }
 

@@ -81,7 +81,7 @@ import Testing
     } catch {
       guard case .abandoned = error else { throw error }
     }
-    return events.map { "\($0.operation) \($0.dot) \($0.context) \($0.version) \($0.assignments)" }
+    return events.map { "\($0.operation) \($0.id) \($0.context) \($0.version) \($0.assignments)" }
   }
 
   @Test(arguments: ["Plain", "Whole"])
@@ -100,8 +100,9 @@ import Testing
       try putTables(bytes)
       let wanted = try events(of: line)
       #expect(wanted.count == 1)
+      let step = Trials.stride(8)
       for offset in range {
-        for bit in 0..<8 {
+        for bit in stride(from: offset % step, to: 8, by: step) {
           var changed = bytes
           changed[offset] ^= 1 << UInt8(bit)
           try putTables(changed)
@@ -112,7 +113,7 @@ import Testing
     try putTables(bytes)
     let node = try bench.open("a")
     try node.commit(update, create)
-    #expect(try Node.verify(at: bench.path("a"), options: Node.OpeningOptions()).damage.isEmpty)
+    #expect(try Node.verify(at: bench.path("a"), options: Node.OpeningOptions()).corruption.isEmpty)
   }
 
   /// Changes a bit in the context of a `Plain` row.
@@ -125,7 +126,7 @@ import Testing
 
   private func expectWholeLog(events: UInt64) throws {
     #expect(try bench.open("a").rebuild { _, _ in }.events == events)
-    #expect(try Node.verify(at: bench.path("a"), options: Node.OpeningOptions()).damage.isEmpty)
+    #expect(try Node.verify(at: bench.path("a"), options: Node.OpeningOptions()).corruption.isEmpty)
     try bench.node("c", Self.schema).sync(try bench.open("a"))
   }
 
@@ -133,7 +134,8 @@ import Testing
 
   private func requests(_ lines: String...) throws -> [Node.CommitRequest] {
     try lines.map(mutation).map { mutation in
-      Node.CommitRequest(CommitNote()) { transaction throws(NodeError) in try transaction.perform(mutation) }
+      Node.CommitRequest(CommitMessage()) { transaction throws(NodeError) in try transaction.perform(mutation)
+      }
     }
   }
 
@@ -175,7 +177,7 @@ import Testing
       try mutation(Self.update), try mutation(#"{"op":"create","model":"Plain","key":"hidden"}"#)
     )
     // Continues despite the error.
-    let hiding = Node.CommitRequest(CommitNote()) { transaction throws(NodeError) in
+    let hiding = Node.CommitRequest(CommitMessage()) { transaction throws(NodeError) in
       do throws(NodeError) { try transaction.perform(update) } catch { transaction.note(error) }
       try transaction.perform(other)
     }
@@ -187,7 +189,7 @@ import Testing
     for outcome in outcomes {
       if case .failure(let error) = outcome { errors.append(caseName(error)) } else { errors.append("") }
     }
-    #expect(errors == ["tables", "", "damagedPartition", "tables"])
+    #expect(errors == ["tables", "", "corruptPartition", "tables"])
     #expect(try node.fields("Plain", #""hidden""#) == nil)
   }
 
@@ -229,7 +231,7 @@ import Testing
     changed[state.upperBound - 1] ^= 1
     try putTables(changed)
     let report = try Node.verify(at: bench.path("a"), options: Node.OpeningOptions())
-    #expect(report.damage.map(\.remedy) == [.rebuild])
+    #expect(report.corruption.map(\.remedy) == [.rebuild])
   }
 
   /// A node "a" with six items and an unreadable index in its tables.
@@ -266,7 +268,7 @@ import Testing
     try a.series { series in
       for number in 6..<9 {
         let line = try mutation(Self.item(number))
-        try series.commit(CommitNote(), durable: { durable += 1 }) { transaction throws(NodeError) in
+        try series.commit(CommitMessage(), durable: { durable += 1 }) { transaction throws(NodeError) in
           try transaction.perform(line)
         }
       }

@@ -33,7 +33,8 @@ import Testing
     try bench.copy("a", to: "kept")
     var random = SplitMix64(seed: 11)
     var told = 0
-    for round in 0..<120 {
+    let rounds = Trials.count(30)
+    for round in 0..<rounds {
       try bench.replace("a", with: "kept")
       let url = URL(fileURLWithPath: bench.path("a/tables.sqlite"))
       var bytes = try Data(contentsOf: url)
@@ -52,11 +53,11 @@ import Testing
         }
       } catch is NodeError { told += 1 }
       let report = try Node.verify(at: bench.path("a"), options: Node.OpeningOptions())
-      #expect(report.damage.allSatisfy { $0.file.contains("tables") }, context)
+      #expect(report.corruption.allSatisfy { $0.file.contains("tables") }, context)
       _ = try bench.open("a").rebuild { _, _ in }
       #expect(try bench.open("a").digestTexts == digests, context)
     }
-    #expect(told > 20)
+    #expect(told > rounds / 6)
   }
 
   /// A disk that lost one write returns an old page with valid checksums. If the page holds the
@@ -104,7 +105,7 @@ import Testing
       _ = try changed.rebuild { _, _ in }
       try changed.checkInvariants()
       #expect(try changed.digestTexts.count == digests.count)
-      #expect(try Node.verify(at: bench.path("a"), options: Node.OpeningOptions()).damage.isEmpty)
+      #expect(try Node.verify(at: bench.path("a"), options: Node.OpeningOptions()).corruption.isEmpty)
     }
     #expect(stale > 5)
   }
@@ -142,12 +143,12 @@ import Testing
   @Test func tablesThatDidNotFollowYetAreCompared() throws {
     let bench = try Bench(seed: 13)
     let digests = try nodeWithTablesBehind(bench)
-    func damage() throws -> [String] {
-      try Node.verify(at: bench.path("a"), options: Node.OpeningOptions()).damage.map(\.what)
+    func corruption() throws -> [String] {
+      try Node.verify(at: bench.path("a"), options: Node.OpeningOptions()).corruption.map(\.what)
     }
-    #expect(try damage() == [])
+    #expect(try corruption() == [])
     try edit(bench.path("a/tables.sqlite"), "UPDATE rows SET text = 'forged' WHERE n = 3")
-    #expect(try damage() == ["the rows of partition tenant=t0 are not what the log says"])
+    #expect(try corruption() == ["the rows of partition tenant=t0 are not what the log says"])
     _ = try bench.open("a").rebuild { _, _ in }
     #expect(try bench.open("a").digestTexts == digests)
   }
@@ -179,7 +180,7 @@ import Testing
       "DELETE FROM rows WHERE n = 3",
       "ATTACH '%' AS old; REPLACE INTO rows SELECT * FROM old.rows WHERE n = 3",
     ], 1...7)
-  func changesOfARowThatTheTablesLostAreMerged(damage: String, changes: Int) throws {
+  func changesOfARowThatTheTablesLostAreMerged(corruption: String, changes: Int) throws {
     let bench = try Bench(seed: 17)
     var node = try bench.node("a", Self.schema)
     let peer = try bench.node("b", Self.schema)
@@ -199,7 +200,7 @@ import Testing
     try Tables.open(at: bench.path("a/tables.sqlite"), schema: node.schema, mode: .readWrite).checkpoint()
     try edit(
       bench.path("a/tables.sqlite"),
-      damage.replacingOccurrences(of: "%", with: bench.path("old/tables.sqlite")))
+      corruption.replacingOccurrences(of: "%", with: bench.path("old/tables.sqlite")))
     node = try bench.open("a")
     for number in 1...changes { try change("late \(number)") }
     #expect(try bench.open("a").rebuild { _, _ in }.events == UInt64(last + changes))
@@ -214,7 +215,7 @@ import Testing
     for name in ["a", "b", "c"] {
       _ = try bench.open(name).rebuild { _, _ in }
       #expect(try bench.open(name).digestTexts == digests, "\(name)")
-      #expect(try Node.verify(at: bench.path(name), options: Node.OpeningOptions()).damage.isEmpty)
+      #expect(try Node.verify(at: bench.path(name), options: Node.OpeningOptions()).corruption.isEmpty)
     }
   }
 
@@ -225,7 +226,7 @@ import Testing
     try node.commit(DirectoryTests.row("y"))
     try node.commit(DirectoryTests.row("x"))
     _ = try node.changeScope(adding: ["!tenant=x"], removing: [], discards: true)
-    #expect(try Node.verify(at: bench.path("a"), options: Node.OpeningOptions()).damage.isEmpty)
+    #expect(try Node.verify(at: bench.path("a"), options: Node.OpeningOptions()).corruption.isEmpty)
   }
 
   /// Without its tombstone, a record would be created as if it had never existed, and a rebuild
@@ -328,7 +329,7 @@ import Testing
           ].filter { _ in random.next() % 2 == 0 }
         }
         let mutations = try lines.map(mutation)
-        return Node.CommitRequest(CommitNote()) { transaction throws(NodeError) in
+        return Node.CommitRequest(CommitMessage()) { transaction throws(NodeError) in
           for mutation in mutations { try transaction.perform(mutation) }
         }
       }

@@ -22,7 +22,7 @@ import Testing
     try node.series { series in
       for id in ["a", "b", "c"] {
         let mutation = try create(id)
-        try series.commit(CommitNote(note: id), durable: { durable.append(id) }) {
+        try series.commit(CommitMessage(text: id), durable: { durable.append(id) }) {
           transaction throws(NodeError) in _ = try transaction.perform(mutation)
         }
       }
@@ -39,10 +39,10 @@ import Testing
     var durable = 0
     #expect(throws: NodeError.self) {
       try node.series { series in
-        try series.commit(CommitNote(), durable: { durable += 1 }) { transaction throws(NodeError) in
+        try series.commit(CommitMessage(), durable: { durable += 1 }) { transaction throws(NodeError) in
           _ = try transaction.perform(first)
         }
-        try series.commit(CommitNote(), durable: { durable += 1 }) { transaction throws(NodeError) in
+        try series.commit(CommitMessage(), durable: { durable += 1 }) { transaction throws(NodeError) in
           _ = try transaction.perform(second)
           _ = try transaction.perform(first)
         }
@@ -63,7 +63,7 @@ import Testing
     let other = try bench.open("a")
     let first = try create("a")
     try node.series { series in
-      try series.commit(CommitNote(), durable: {}) { transaction throws(NodeError) in
+      try series.commit(CommitMessage(), durable: {}) { transaction throws(NodeError) in
         _ = try transaction.perform(first)
       }
       #expect(throws: NodeError.self) {

@@ -9,12 +9,12 @@ import Testing
 struct DecisionWordsTests {
   private func candidate(
     _ number: Int, _ value: JSON, version: UInt64 = 2, time: String = "2026-01-05T09:00:00Z",
-    by: String? = nil
+    author: String? = nil
   ) -> ConflictDescription.Candidate {
     ConflictDescription.Candidate(
-      number: number, value: value, dot: EventID(Origin(UInt64(number)), Sequence(UInt64(number))),
+      number: number, value: value, id: EventID(Origin(UInt64(number)), SequenceNumber(UInt64(number))),
       isResolution: false, event: number == 1 ? "a:7" : "b:1", version: version, timestamp: .zero, time: time,
-      origin: number == 1 ? "a" : "b", by: by)
+      origin: number == 1 ? "a" : "b", author: author)
   }
 
   private func words(
@@ -36,7 +36,7 @@ struct DecisionWordsTests {
   func few() {
     #expect(words(.unwritten, []) == ["title is null.", "It was never written."])
     #expect(
-      words(.only, [candidate(1, .string("A"), by: "ann")]) == [
+      words(.only, [candidate(1, .string("A"), author: "ann")]) == [
         "title is \"A\".",
         "a:7 (version 2, 2026-01-05T09:00:00Z, by ann) wrote it, and had seen every other write of it.",
       ])

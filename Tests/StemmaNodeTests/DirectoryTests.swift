@@ -53,11 +53,11 @@ import Testing
     case "link": try FileManager.default.createSymbolicLink(atPath: copy, withDestinationPath: "nowhere")
     default: #expect(mkfifo(copy, 0o600) == 0)
     }
-    let damage = try Node.verify(at: bench.path("a"), options: Node.OpeningOptions()).damage
-    #expect(damage.map(\.file) == [copy])
+    let corruption = try Node.verify(at: bench.path("a"), options: Node.OpeningOptions()).corruption
+    #expect(corruption.map(\.file) == [copy])
     try node.addRemote("p", bench.path("p"))
     #expect(try Data(contentsOf: URL(fileURLWithPath: copy)) == bench.contents("a")["stemma.json"])
-    #expect(try Node.verify(at: bench.path("a"), options: Node.OpeningOptions()).damage.isEmpty)
+    #expect(try Node.verify(at: bench.path("a"), options: Node.OpeningOptions()).corruption.isEmpty)
   }
 
   @Test func tablesCatchUpAfterAnOlderCopyTookTheirPlace() throws {
@@ -86,7 +86,7 @@ import Testing
     files.fail(from: 1)
     #expect(throws: NodeError.self) {
       try node.exchange(
-        with: node.mark.remotes[0], pulls: true, pushes: false, partitions: [], progress: { _, _ in })
+        with: node.metadata.remotes[0], pulls: true, pushes: false, partitions: [], progress: { _, _ in })
     }
     #expect(node.notices.count == before.count + 1)
   }
@@ -99,8 +99,10 @@ import Testing
     try bench.copy("a/log", to: "backup")
     try bench.open("a").commit(Self.create("2"))
     try bench.replace("a/log", with: "backup")
-    let damage = try Node.verify(at: bench.path("a"), options: Node.OpeningOptions()).damage
-    #expect(damage.count == 1 && damage[0].what.contains("1 event that the log does not have"), "\(damage)")
+    let corruption = try Node.verify(at: bench.path("a"), options: Node.OpeningOptions()).corruption
+    #expect(
+      corruption.count == 1 && corruption[0].what.contains("1 event that the log does not have"),
+      "\(corruption)")
     let node = try bench.open("a")
     #expect(node.notices.contains { $0.contains("lacks 1 event that the tables had applied") })
     #expect(try node.history == [#"create Note 1 {"stars":3}"#])
@@ -119,7 +121,7 @@ import Testing
     do {
       let a = try bench.node("a", Self.note)
       try a.commit(Self.create("1"))
-      origin = a.mark.origin
+      origin = a.metadata.origin
     }
     let before = try names.map { try contents($0) }
     try bench.open("a").commit(Self.create("2"))
@@ -130,11 +132,11 @@ import Testing
       try handle.close()
     }
     if isCut { try FileManager.default.removeItem(atPath: bench.path("a/log/watermark")) }
-    #expect(try !Node.verify(at: bench.path("a"), options: Node.OpeningOptions()).damage.isEmpty)
+    #expect(try !Node.verify(at: bench.path("a"), options: Node.OpeningOptions()).corruption.isEmpty)
     let reader = try bench.open("a", .read)
     #expect(reader.notices.contains { $0.contains("lacks 1 event that the tables had applied") })
     let node = try bench.open("a")
-    #expect(node.mark.origin != origin)
+    #expect(node.metadata.origin != origin)
     try node.commit(Self.create("3"))
     #expect(try node.history.count == 2)
   }
@@ -164,7 +166,7 @@ import Testing
     try a.commit(Self.create("1"))
     try bench.copy("a", to: "b")
     let b = try bench.open("b")
-    #expect(b.mark.origin != a.mark.origin)
+    #expect(b.metadata.origin != a.metadata.origin)
     try a.commit(Self.create("2"))
     try b.commit(Self.create("3"))
     try a.sync(b)
@@ -218,12 +220,12 @@ import Testing
     let bench = try Bench()
     let node = try bench.node("a", Self.tenants)
     try node.commit(Self.row("x"), Self.row("y"))
-    let origin = node.mark.origin
+    let origin = node.metadata.origin
     #expect(throws: NodeError.self) {
       try node.changeScope(adding: ["!tenant=x"], removing: [], discards: false)
     }
     #expect(try node.changeScope(adding: ["!tenant=x"], removing: [], discards: true) == ["tenant=x"])
-    #expect(node.mark.origin != origin)
+    #expect(node.metadata.origin != origin)
     #expect(try node.history == ["create Row tenant=y n=1"])
     #expect(try node.fields("Row", #"{"tenant":"x","n":1}"#) == nil)
     #expect(try node.refusal(Self.row("x")) == "outsideScope")
@@ -273,7 +275,7 @@ import Testing
         try second.changeScope(adding: ["!tenant=x"], removing: [], discards: false)
       }
       #expect(refusal.map { caseName($0) } == "unacknowledged")
-      #expect(second.mark.scope == .everything && second.mark.pendingScope == nil)
+      #expect(second.metadata.scope == .everything && second.metadata.pendingScope == nil)
       #expect(try second.changeScope(adding: ["!tenant=x"], removing: [], discards: true) == ["tenant=x"])
     }
   }
@@ -300,7 +302,7 @@ import Testing
     for name in ["stemma.json", "stemma.json.copy"] {
       try FileManager.default.removeItem(atPath: bench.path("a/" + name))
     }
-    try Node.remakeMark(at: bench.path("a"), name: "a", .init(mode: .write))
+    try Node.recreateMetadata(at: bench.path("a"), name: "a", .init(mode: .write))
     let a = try bench.open("a")
     #expect(throws: NodeError.self) {
       try a.changeScope(adding: ["!tenant=x"], removing: [], discards: false)
@@ -319,7 +321,7 @@ import Testing
     try Data(text.replacing(#""scope" :"#, with: #""pendingScope": ["*", "!tenant=x"], "scope" :"#).utf8)
       .write(to: url)
     let node = try bench.open("a")
-    #expect(node.mark.pendingScope == nil && node.mark.scope.patterns.contains("!tenant=x"))
+    #expect(node.metadata.pendingScope == nil && node.metadata.scope.patterns.contains("!tenant=x"))
     #expect(try node.history == ["create Row tenant=y n=1"])
   }
 
@@ -369,7 +371,7 @@ import Testing
       }
     }
     for index in [0, 1, 2, 0, 1] { try nodes[index].sync(nodes[(index + 1) % 3]) }
-    let last = try nodes.map { node in try bench.open(node.mark.name).digestTexts }
+    let last = try nodes.map { node in try bench.open(node.metadata.name).digestTexts }
     #expect(last[0] == last[1] && last[1] == last[2])
     #expect(!last[0].isEmpty)
   }
@@ -381,7 +383,7 @@ import Testing
     #expect {
       _ = try Node.create(at: bench.path("a"), schema: Self.note)
     } throws: { error in
-      if case .logWithoutMark? = error as? NodeError { true } else { false }
+      if case .logWithoutMetadata? = error as? NodeError { true } else { false }
     }
   }
 
@@ -424,7 +426,7 @@ import Testing
     let whole = try {
       let node = try bench.node("a", Self.note)
       try node.commit(Self.create("1"))
-      return node.mark
+      return node.metadata
     }()
     let url = URL(fileURLWithPath: bench.path("a/stemma.json"))
     let bytes = try Data(contentsOf: url)
@@ -432,19 +434,19 @@ import Testing
       var wrong = bytes
       wrong[index] ^= 1 << (index % 8)
       try wrong.write(to: url)
-      var mark = try bench.open("a", .read, leavesFiles: true).mark
-      mark.watermark = whole.watermark
-      #expect(mark == whole, "byte \(index)")
+      var metadata = try bench.open("a", .read, leavesFiles: true).metadata
+      metadata.watermark = whole.watermark
+      #expect(metadata == whole, "byte \(index)")
     }
     try Data(bytes.dropFirst()).write(to: url)
     let found = try Node.verify(at: bench.path("a"), options: Node.OpeningOptions())
-    #expect(!found.isDamaged && found.damage.map(\.file) == [url.path])
+    #expect(!found.isCorrupt && found.corruption.map(\.file) == [url.path])
     let node = try bench.open("a")
     try node.commit(Self.create("2"))
-    #expect(try node.history.count == 2 && node.mark.origins.count == 2)
+    #expect(try node.history.count == 2 && node.metadata.origins.count == 2)
     #expect(try Data(contentsOf: url) == Data(contentsOf: url.appendingPathExtension("copy")))
-    let mended = try Node.verify(at: bench.path("a"), options: Node.OpeningOptions())
-    #expect(mended.damage.isEmpty)
+    let recovered = try Node.verify(at: bench.path("a"), options: Node.OpeningOptions())
+    #expect(recovered.corruption.isEmpty)
     // Without both files, the owner of the log is unknown.
     for name in ["a/stemma.json", "a/stemma.json.copy"] {
       try Data([1, 2, 3]).write(to: URL(fileURLWithPath: bench.path(name)))
@@ -452,7 +454,7 @@ import Testing
     #expect {
       _ = try bench.open("a")
     } throws: { error in
-      if case .badMark(url.path, _)? = error as? NodeError { true } else { false }
+      if case .badMetadata(url.path, _)? = error as? NodeError { true } else { false }
     }
   }
 }

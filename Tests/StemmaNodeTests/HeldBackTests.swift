@@ -7,7 +7,7 @@ import Testing
 @Suite struct HeldBackTests {
   static let schema = """
     type Note @model { id: ID! text: String }
-    type Tag @model { id: ID! noteId: ID @index(name: "byNote") name: String }
+    type Tag @model { id: ID! noteId: ID @index(name: "authorAndMessage") name: String }
     """
 
   /// Creates, changes and deletes of a few records, several of each.
@@ -99,7 +99,7 @@ import Testing
     }
     func series(_ number: Int, holdsBack: Bool) throws {
       try node.series { series in
-        try series.commit(CommitNote(), durable: {}) { transaction throws(NodeError) in
+        try series.commit(CommitMessage(), durable: {}) { transaction throws(NodeError) in
           _ = try transaction.perform(create[number])
         }
         series.holdsBack = holdsBack
@@ -125,7 +125,7 @@ import Testing
     var node: Node? = try bench.node("a", Self.schema)
     let create = try mutation(#"{"op":"create","model":"Note","key":{"id":"0"},"fields":{"text":"x"}}"#)
     try node?.series { series in
-      try series.commit(CommitNote(), durable: {}) { transaction throws(NodeError) in
+      try series.commit(CommitMessage(), durable: {}) { transaction throws(NodeError) in
         _ = try transaction.perform(create)
       }
       series.holdsBack = true
@@ -158,7 +158,7 @@ import Testing
       try mutation(#"{"op":"create","model":"Note","key":{"id":"\#($0)"},"fields":{"text":"x"}}"#)
     }
     try node.series { series in
-      try series.commit(CommitNote(), durable: {}) { transaction throws(NodeError) in
+      try series.commit(CommitMessage(), durable: {}) { transaction throws(NodeError) in
         for create in creates { _ = try transaction.perform(create) }
       }
       series.holdsBack = true

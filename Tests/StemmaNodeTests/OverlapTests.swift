@@ -49,7 +49,7 @@ import Testing
       let a = try bench.open(name)
       #expect(try a.history.count == 180, "round \(round)")
       #expect(Set(try a.history).count == 180)
-      #expect(try Node.verify(at: path, options: .init()).damage.isEmpty)
+      #expect(try Node.verify(at: path, options: .init()).corruption.isEmpty)
     }
     try b.sync(c)
     #expect(try bench.open("a0").digestTexts == (try bench.open("b").digestTexts))
@@ -130,7 +130,7 @@ import Testing
       #expect(try node.history.count { $0.contains("tenant=z") } >= 2, "\(turn)")
       try node.checkInvariants()
       let report = try Node.verify(at: path, options: .init())
-      #expect(report.damage.isEmpty, "\(turn)")
+      #expect(report.corruption.isEmpty, "\(turn)")
     }
     #expect(changes > 2)
   }
@@ -162,7 +162,7 @@ import Testing
     #expect(try a.history.count == 80)
     try a.sync(try bench.open("b"))
     #expect(try a.digestTexts == (try bench.open("b").digestTexts))
-    #expect(try Node.verify(at: path, options: .init()).damage.isEmpty)
+    #expect(try Node.verify(at: path, options: .init()).corruption.isEmpty)
   }
 }
 

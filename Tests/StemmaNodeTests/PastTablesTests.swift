@@ -85,16 +85,17 @@ import Testing
     var random = SplitMix64(seed: seed)
     for number in 0..<8 {
       let event = events[Int(random.next() % UInt64(events.count))]
-      let moment: Moment = number % 2 == 0 ? .position(event.position) : .time(event.event.timestamp)
-      let rebuilt = try node.withTables(asOf: moment, rebuilds: true) { try contents($0) }
-      #expect(try node.withTables(asOf: moment) { try contents($0) } == rebuilt)
-      #expect(try node.rewindTables(to: moment, at: bench.path("past\(number)")))
+      let pointInTime: PointInTime =
+        number % 2 == 0 ? .position(event.position) : .time(event.event.timestamp)
+      let rebuilt = try node.withTables(asOf: pointInTime, rebuilds: true) { try contents($0) }
+      #expect(try node.withTables(asOf: pointInTime) { try contents($0) } == rebuilt)
+      #expect(try node.rewindTables(to: pointInTime, at: bench.path("past\(number)")))
       // Compares each point in time with another one, by record lookups and by the whole log.
-      let other = Moment.time(events[Int(random.next() % UInt64(events.count))].event.timestamp)
+      let other = PointInTime.time(events[Int(random.next() % UInt64(events.count))].event.timestamp)
       var found: [RecordDifference] = []
-      try node.forEachDifference(from: moment, to: other) { found.append($0) }
+      try node.forEachDifference(from: pointInTime, to: other) { found.append($0) }
       var expected: [RecordDifference] = []
-      try node.forEachRecord(asOf: [moment, other]) { model, key, rules, states in
+      try node.forEachRecord(asOf: [pointInTime, other]) { model, key, rules, states in
         if let difference = RecordDifference(model, key, from: states[0], to: states[1], rules) {
           expected.append(difference)
         }
@@ -124,7 +125,7 @@ import Testing
 
     let system = FailingFileSystem()
     let reader = try bench.open("a", .read, on: system)
-    let moment = try reader.moment("2023-11-14T22:15:40Z")
+    let pointInTime = try reader.pointInTime("2023-11-14T22:15:40Z")
     func read(_ body: () throws -> Void) throws -> Int {
       let before = system.bytesRead
       try body()
@@ -132,20 +133,20 @@ import Testing
     }
     var differences = 0
     let compared = try read {
-      try reader.forEachDifference(from: moment, to: .now) { _ in differences += 1 }
+      try reader.forEachDifference(from: pointInTime, to: .now) { _ in differences += 1 }
     }
     // The notes of the last ten seconds.
     #expect(differences == 9)
     #expect(compared < size / 2)
     var rows = 0
     let queried = try read {
-      try reader.withTables(asOf: moment) { past in
+      try reader.withTables(asOf: pointInTime) { past in
         try past.query("SELECT 1 FROM notes") { _, _ in rows += 1 }
       }
     }
     #expect(rows == 141)
     #expect(queried < size / 2)
-    let rebuilt = try read { try reader.withTables(asOf: moment, rebuilds: true) { _ in } }
+    let rebuilt = try read { try reader.withTables(asOf: pointInTime, rebuilds: true) { _ in } }
     #expect(rebuilt > size / 2 && rebuilt > queried && rebuilt > compared)
   }
 }

@@ -53,7 +53,7 @@ import Testing
       try syncs {
         _ = try node.write(
           zip(mutations, [true, false]).map { mutation, isRelaxed in
-            Node.CommitRequest(CommitNote(), isRelaxed: isRelaxed) { transaction throws(NodeError) in
+            Node.CommitRequest(CommitMessage(), isRelaxed: isRelaxed) { transaction throws(NodeError) in
               try transaction.perform(mutation)
             }
           })
@@ -88,13 +88,13 @@ import Testing
       var options = Node.OpeningOptions()
       options.ports.fileSystem = disk
       let report = try Node.verify(at: node.directory, options: options)
-      #expect(!report.isDamaged && report.unconfirmed == 1)
+      #expect(!report.isCorrupt && report.unconfirmed == 1)
       return
     }
     disk.crash()
     let again = try bench.open("a", on: disk)
     #expect(try again.history.count == 1)
-    #expect(again.mark.origins.count == 1)
+    #expect(again.metadata.origins.count == 1)
     try again.checkInvariants()
   }
 
@@ -110,13 +110,13 @@ import Testing
       return before
     }()
     try Self.loseJournal(of: "a", to: before, in: bench)
-    #expect(!(try Node.verify(at: bench.path("a"), options: Node.OpeningOptions()).isDamaged))
+    #expect(!(try Node.verify(at: bench.path("a"), options: Node.OpeningOptions()).isCorrupt))
     let node = try bench.open("a")
-    #expect(node.mark.origins.count == 1 && node.mark.damage == nil)
+    #expect(node.metadata.origins.count == 1 && node.metadata.corruption == nil)
     #expect(node.notices.count == 1)
     #expect(try node.history.count == 1)
     #expect(try node.fields("Note", "\"2\"") == nil)
-    #expect(try node.rawEvents(Self.create("4")).map(\.dot) == [lost[0].dot])
+    #expect(try node.rawEvents(Self.create("4")).map(\.id) == [lost[0].id])
     try node.checkInvariants()
   }
 
@@ -132,9 +132,9 @@ import Testing
       return before
     }()
     try Self.loseJournal(of: "a", to: before, in: bench)
-    #expect(try Node.verify(at: bench.path("a"), options: Node.OpeningOptions()).isDamaged)
+    #expect(try Node.verify(at: bench.path("a"), options: Node.OpeningOptions()).isCorrupt)
     let node = try bench.open("a")
-    #expect(node.mark.origins.count == 2)
+    #expect(node.metadata.origins.count == 2)
     try node.checkInvariants()
   }
 
@@ -174,7 +174,7 @@ import Testing
 
   /// Only the tables, which are ahead of a corrupt log, know the events that the crash lost. These
   /// count as lost, so that no event id is used twice.
-  @Test func commitsThatACrashTookFromADamagedLogCountAsLost() throws {
+  @Test func commitsThatACrashTookFromACorruptLogCountAsLost() throws {
     let bench = try Bench()
     func other(_ key: Int) -> String { #"{"op":"create","model":"Other","key":"\#(key)"}"# }
     try {
@@ -201,14 +201,14 @@ import Testing
     _ = try node.repair(from: [], acceptsLoss: true) { _, _ in }
     let repaired = try bench.open("a")
     let new = try repaired.rawEvents(other(3))
-    #expect(Set(lost.map(\.dot)).isDisjoint(with: new.map(\.dot)))
+    #expect(Set(lost.map(\.id)).isDisjoint(with: new.map(\.id)))
     for key in 1...3 { #expect(try repaired.fields("Other", "\"\(key)\"") != nil) }
-    #expect(try !Node.verify(at: bench.path("a"), options: Node.OpeningOptions()).isDamaged)
+    #expect(try !Node.verify(at: bench.path("a"), options: Node.OpeningOptions()).isCorrupt)
   }
 
   /// Any mix of durable and relaxed commits, exchanges and syncs, until power fails. The tables, on
   /// another disk, have an earlier state or are ahead of the log.
-  @Test(arguments: 1...40 as ClosedRange<UInt64>) func powerFailsBehindAnyMix(seed: UInt64) throws {
+  @Test(arguments: 1...UInt64(Trials.count(20))) func powerFailsBehindAnyMix(seed: UInt64) throws {
     let bench = try Bench(seed: seed)
     let disk = try PowerLossTests.disk(for: bench, seed: seed)
     var random = SplitMix64(seed: seed &* 7919)
@@ -236,7 +236,7 @@ import Testing
         default:
           try node.sync(peer)
           durable = made
-          try peer.takeInOthers()
+          try peer.adoptOthers()
           seen = try peer.allEvents
         }
         if step == keepsTablesOf { try bench.keepTables("a") }
@@ -250,25 +250,25 @@ import Testing
     var options = Node.OpeningOptions()
     options.ports.fileSystem = disk
     let found = try Node.verify(at: bench.path("a"), options: options)
-    #expect(!found.isDamaged, "\(found.damage)")
+    #expect(!found.isCorrupt, "\(found.corruption)")
 
     let node = try bench.open("a", on: disk)
-    #expect(node.mark.damage == nil)
+    #expect(node.metadata.corruption == nil)
     let held = try node.allEvents
     #expect(try (durable...made).contains(held.count) && (node.history.count == held.count))
     for number in 1...made + 1 {
       #expect(try (node.fields("Note", "\"\(number)\"") != nil) == (number <= held.count))
     }
     // Only loss that looks like a torn tail of durable events begins a new origin.
-    #expect(node.mark.origins.count == 1 || node.notices.contains { $0.contains("torn") })
+    #expect(node.metadata.origins.count == 1 || node.notices.contains { $0.contains("torn") })
     for event in seen { #expect(held.contains(event)) }
     let new = try node.rawEvents(Self.create("after"))
-    #expect(Set(held.map(\.dot)).isDisjoint(with: new.map(\.dot)))
+    #expect(Set(held.map(\.id)).isDisjoint(with: new.map(\.id)))
     try node.checkInvariants()
     let peer = try bench.open("p", on: disk)
     try node.sync(peer)
     #expect(try peer.digestTexts == node.digestTexts)
-    try peer.takeInOthers()
+    try peer.adoptOthers()
     #expect(try peer.allEvents.count == held.count + 1)
   }
 }
@@ -278,7 +278,7 @@ extension Node {
   fileprivate func commitRelaxed(_ line: String) throws -> [Event] {
     let mutation = try mutation(line)
     var events: [Event] = []
-    let request = CommitRequest(CommitNote(), isRelaxed: true) { transaction throws(NodeError) in
+    let request = CommitRequest(CommitMessage(), isRelaxed: true) { transaction throws(NodeError) in
       try transaction.perform(mutation)
       events = transaction.events
     }

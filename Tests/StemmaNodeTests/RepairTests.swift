@@ -34,7 +34,7 @@ import Testing
           try mutation(
             RepairTests.row("t\(tenant)", number, String(repeating: "\(number * 7919 % 1000) ", count: 80)))
         }
-        try a.write(CommitNote(note: "tenant \(tenant)")) { transaction throws(NodeError) in
+        try a.write(CommitMessage(text: "tenant \(tenant)")) { transaction throws(NodeError) in
           for line in lines { try transaction.perform(line) }
         }
       }
@@ -59,7 +59,7 @@ import Testing
       return bytes
     }
 
-    func damage(_ name: String, at place: Double, bytes count: Int = 64) throws {
+    func corruption(_ name: String, at place: Double, bytes count: Int = 64) throws {
       let url = URL(fileURLWithPath: bench.path("a/log/" + name))
       var bytes = try Data(contentsOf: url)
       let start = Int(Double(bytes.count - 1) * place)
@@ -103,18 +103,18 @@ import Testing
       try a.checkInvariants()
       #expect(try a.digestTexts == (try bench.open("b").digestTexts), comment)
       #expect(try Self.export(of: a) == Self.export(of: try bench.open("b")), comment)
-      #expect(try verify().damage.map(\.what) == [], comment)
+      #expect(try verify().corruption.map(\.what) == [], comment)
       #expect(try repair().files == [], comment)
     }
   }
 
-  @Test func aDamagedBlockTakesEventsOfOnePartition() throws {
+  @Test func aCorruptBlockTakesEventsOfOnePartition() throws {
     let pair = try Pair()
     let segment = try #require(try pair.logFiles(".segment").first)
-    try pair.damage(segment, at: 0.4)
+    try pair.corruption(segment, at: 0.4)
     // Opening does not detect the corruption. `verify` does, and lists exactly the missing events.
     let report = try pair.verify()
-    #expect(report.damage.map(\.remedy) == [.repair] && !report.isVague)
+    #expect(report.corruption.map(\.remedy) == [.repair] && !report.isVague)
     let partition = try #require(report.losses.first?.partition)
     let lost = report.losses.reduce(0) { $0 + $1.count }
     #expect(report.losses.allSatisfy { $0.partition == partition } && lost > 0 && lost < 300)
@@ -123,7 +123,7 @@ import Testing
       let tenant = String(partition.dropFirst("tenant=".count))
       // The tables lose nothing. The partition becomes read-only, the others do not.
       #expect(try Pair.export(of: a) == pair.export)
-      #expect(try a.refusal(Self.row(tenant, 2000)) == "damagedPartition")
+      #expect(try a.refusal(Self.row(tenant, 2000)) == "corruptPartition")
       let other = tenant == "t0" ? "t1" : "t0"
       #expect(try a.commit(Self.row(other, 2000)).count == 1)
       // All readable events are returned, followed by the error.
@@ -158,26 +158,26 @@ import Testing
       "header", "footer", "trailer", "cut", "missing", "journal", "journal's header", "no journal",
     ],
     [false, true])
-  func anyOtherDamageIsRepairedToo(kind: String, areTablesLost: Bool) throws {
+  func anyOtherCorruptionIsRepairedToo(kind: String, areTablesLost: Bool) throws {
     let pair = try Pair(120)
     let segment = try #require(try pair.logFiles(".segment").first)
     let journal = try #require(try pair.logFiles(".journal").last)
     let path = pair.bench.path("a/log/" + segment)
     switch kind {
-    case "header": try pair.damage(segment, at: 0.0001, bytes: 8)
-    case "footer": try pair.damage(segment, at: 0.985)
-    case "trailer": try pair.damage(segment, at: 0.9999, bytes: 1)
+    case "header": try pair.corruption(segment, at: 0.0001, bytes: 8)
+    case "footer": try pair.corruption(segment, at: 0.985)
+    case "trailer": try pair.corruption(segment, at: 0.9999, bytes: 1)
     case "cut":
       let bytes = try Data(contentsOf: URL(fileURLWithPath: path))
       try bytes.prefix(bytes.count / 2).write(to: URL(fileURLWithPath: path))
     case "missing": try FileManager.default.removeItem(atPath: path)
-    case "journal": try pair.damage(journal, at: 0.5, bytes: 8)
-    case "journal's header": try pair.damage(journal, at: 0, bytes: 8)
+    case "journal": try pair.corruption(journal, at: 0.5, bytes: 8)
+    case "journal's header": try pair.corruption(journal, at: 0, bytes: 8)
     default: try FileManager.default.removeItem(atPath: pair.bench.path("a/log/" + journal))
     }
     if areTablesLost { try pair.removeTables() }
     let report = try pair.verify()
-    #expect(report.isDamaged, "\(kind)")
+    #expect(report.isCorrupt, "\(kind)")
     // Only the tables know the contents of a completely unreadable file.
     #expect(report.isVague == (areTablesLost && kind != "header"), "\(kind)")
     let losesEnd = areTablesLost && ["journal's header", "no journal"].contains(kind)
@@ -207,13 +207,13 @@ import Testing
     try bench.seal("a")
     let pair = Pair(bench)
     let segment = try #require(try pair.logFiles(".segment").first)
-    try pair.damage(segment, at: 0.3)
+    try pair.corruption(segment, at: 0.3)
     let one = try pair.repair(from: ["b"])
     #expect(!one.isWhole && Set(one.missing.map(\.partition)) == ["tenant=t1"])
     #expect(try pair.verify().losses.count > one.missing.count)
     #expect(try pair.repair(from: ["b", "c"]).isWhole)
     #expect(try bench.open("a").digestTexts == digests)
-    #expect(try pair.verify().damage.map(\.what) == [])
+    #expect(try pair.verify().corruption.map(\.what) == [])
   }
 
   // MARK: Accepted losses
@@ -256,7 +256,7 @@ import Testing
     }
 
     /// Corrupts bytes of the log that are known to be durable.
-    mutating func damage() throws -> Comment {
+    mutating func corruption() throws -> Comment {
       let folder = bench.path("a/log")
       let files = try FileManager.default.contentsOfDirectory(atPath: folder)
         .filter { $0.hasSuffix(".segment") || $0.hasSuffix(".journal") }.sorted()
@@ -285,12 +285,12 @@ import Testing
 
   /// The node shows the same rows, passes `verify`, and finally equals a peer that has the lost
   /// events.
-  @Test(arguments: 1...UInt64(Trials.count(16)))
+  @Test(arguments: 1...UInt64(Trials.count(8)))
   func anAcceptedLossLeavesTheRowsAndConverges(seed: UInt64) throws {
     var story = try Story(seed: seed)
     let bench = story.bench
     let before = try Self.rows(try bench.open("a"))
-    let comment = try story.damage()
+    let comment = try story.corruption()
     let pair = Pair(bench)
     let lost = try pair.verify()
     let planned = try bench.open("a").repair(from: [], acceptsLoss: true, isDryRun: true) { _, _ in }
@@ -302,7 +302,7 @@ import Testing
     let after = try Self.rows(a)
     #expect(
       before.filter { !after.contains($0) } == after.filter { !before.contains($0) }, comment)
-    #expect(try pair.verify().damage.map(\.what) == [], comment)
+    #expect(try pair.verify().corruption.map(\.what) == [], comment)
     // It can be written and synced again.
     for _ in 0..<3 { try story.write(to: a, 99) }
     let b = try bench.open("b")
@@ -313,15 +313,15 @@ import Testing
 
   /// Each file operation of a repair and of an accepted loss fails, as if the process died. The
   /// node is then unchanged or complete.
-  @Test(arguments: [false, true]) func aRepairThatDiesLeavesTheNodeDamagedOrWhole(accepts: Bool) throws {
+  @Test(arguments: [false, true]) func aRepairThatDiesLeavesTheNodeCorruptOrWhole(accepts: Bool) throws {
     let pair = try Pair(20)
     let segment = try #require(try pair.logFiles(".segment").first)
-    try pair.damage(segment, at: 0.4, bytes: 8)
+    try pair.corruption(segment, at: 0.4, bytes: 8)
     let lost = try pair.verify().losses
     try #require(!lost.isEmpty)
     try pair.bench.copy("a", to: "kept")
     var outcomes: Set<Bool> = []
-    for operation in stride(from: 1, to: 4000, by: 5) {
+    for operation in stride(from: 1, to: 4000, by: Trials.stride(11)) {
       try pair.bench.replace("a", with: "kept")
       _ = try pair.bench.open("a")
       let files = FailingFileSystem()
@@ -336,7 +336,7 @@ import Testing
       let comment: Comment = "died at operation \(operation)"
       outcomes.insert(report.losses.isEmpty)
       #expect(report.losses.isEmpty || report.losses == lost, comment)
-      #expect(report.damage.allSatisfy { $0.file.hasSuffix(segment) }, "\(comment): \(report.damage)")
+      #expect(report.corruption.allSatisfy { $0.file.hasSuffix(segment) }, "\(comment): \(report.corruption)")
       let node = try pair.bench.open("a")
       try node.checkInvariants()
       #expect(try Pair.export(of: node) == pair.export, comment)
@@ -360,7 +360,7 @@ import Testing
     #expect(made.files.count == 2 && made.missing == [])
     #expect(try Node.remakeManifest(at: pair.bench.path("a"), Node.OpeningOptions(mode: .write)).files == [])
     #expect(try pair.bench.open("a").digestTexts == pair.digests)
-    #expect(try pair.verify().damage.filter { $0.remedy != .none }.map(\.what) == [])
+    #expect(try pair.verify().corruption.filter { $0.remedy != .none }.map(\.what) == [])
   }
 
   /// A rebuilt manifest listed the files that were there, and the node counted as complete.
@@ -378,7 +378,7 @@ import Testing
     }
     try loseAndRebuild()
     #expect(try !pair.bench.open("a", .read).status().isSound)
-    #expect(try pair.verify().isDamaged)
+    #expect(try pair.verify().isCorrupt)
     try bytes.write(to: segment)
     let again = try Node.remakeManifest(at: pair.bench.path("a"), Node.OpeningOptions(mode: .write))
     #expect(again.files.count == 2 && again.missing == [])
@@ -401,7 +401,7 @@ import Testing
     let handle = try #require(FileHandle(forWritingAtPath: segment.path))
     try handle.write(contentsOf: bytes)
     try handle.close()
-    try pair.damage("00000001.segment", at: 0.3)
+    try pair.corruption("00000001.segment", at: 0.3)
     #expect(try pair.repair(from: ["c", "b"]).isWhole)
     try pair.checkIsAsBefore("from the second peer")
   }
@@ -410,8 +410,8 @@ import Testing
     let pair = try Pair(10)
     try Data("mine".utf8).write(to: URL(fileURLWithPath: pair.bench.path("a/log/00000088.segment")))
     let report = try pair.verify()
-    #expect(!report.isDamaged && report.damage.map(\.remedy) == [.remove])
-    #expect(report.damage.first?.file.hasSuffix("log/00000088.segment") == true)
+    #expect(!report.isCorrupt && report.corruption.map(\.remedy) == [.remove])
+    #expect(report.corruption.first?.file.hasSuffix("log/00000088.segment") == true)
     #expect(try pair.bench.open("a").digestTexts == pair.digests)
   }
 }

@@ -23,7 +23,7 @@ import Testing
 
   private func undo(_ text: String, _ node: Node, force: Bool = false) throws -> [String] {
     let plan = try node.undoing([try node.event(named: text)], isForced: force)
-    _ = try node.write(plan, CommitNote())
+    _ = try node.write(plan, CommitMessage())
     return changes(plan, node)
   }
 
@@ -87,7 +87,7 @@ import Testing
     let plan = try node.undoing([try node.event(named: "@1")], isForced: true)
     #expect(plan.changes.map(\.kind) == [.removed, .removed, .removed])
     #expect(Set(plan.changes.map(\.model.name)) == ["Author", "Book"])
-    #expect(try node.write(plan, CommitNote()) == 3)
+    #expect(try node.write(plan, CommitMessage()) == 3)
     #expect(try node.fields("Book", #""b2""#) == nil)
   }
 
@@ -104,7 +104,7 @@ import Testing
     try node.commit(#"{"op":"update","model":"Book","key":"b","fields":{"authorId":"new"}}"#)
     let plan = try node.undoing(try node.commit(named: "a.3"), isForced: true)
     #expect(Set(changes(plan, node).map { $0.prefix(12) }) == ["removed Book", "removed Auth"])
-    _ = try node.write(plan, CommitNote())
+    _ = try node.write(plan, CommitMessage())
     #expect(try node.fields("Book", #""b""#) == nil)
   }
 
@@ -191,7 +191,7 @@ import Testing
     let events = try node.commit(named: "a.2")
     #expect(events.count == 2)
     let plan = try node.undoing(events, isForced: false)
-    _ = try node.write(plan, CommitNote())
+    _ = try node.write(plan, CommitMessage())
     #expect(try node.fields("Team", #""t""#) == #"{"name":"T"}"#)
     let after = try node.fields("Member", #""m""#)
     #expect(after?.prefix(30) == before?.prefix(30))
@@ -208,7 +208,7 @@ import Testing
     try node.commit(#"{"op":"create","model":"Team","key":"new","fields":{"name":"New"}}"#)
     let team = try #require(node.schema.model(named: "Team"))
     let name = try #require(team.field(named: "name"))
-    let then = try node.moment("@2")
+    let then = try node.pointInTime("@2")
     let plan = try node.restoration(of: team, key: nil, asOf: then, fields: [])
     #expect(
       changes(plan, node) == [
@@ -219,7 +219,7 @@ import Testing
       changes(try node.restoration(of: team, key: nil, asOf: then, fields: [name]), node) == [
         "changed Team name:\"Changed\"→\"Kept\""
       ])
-    #expect(try node.write(plan, CommitNote(by: "ann")) == 3)
+    #expect(try node.write(plan, CommitMessage(author: "ann")) == 3)
     #expect(try node.restoration(of: team, key: nil, asOf: then, fields: []).changes.isEmpty)
   }
 
@@ -235,22 +235,22 @@ import Testing
     let member = try #require(node.schema.model(named: "Member"))
     let plans = [
       try node.undoing([try node.event(named: "@3")], isForced: true),
-      try node.restoration(of: member, key: nil, asOf: try node.moment("@2"), fields: []),
+      try node.restoration(of: member, key: nil, asOf: try node.pointInTime("@2"), fields: []),
     ]
     // A change of an unrelated record does not require another preview.
     try other.commit(#"{"op":"create","model":"Team","key":"t","fields":{"name":"T"}}"#)
-    #expect(try node.write(plans[0], CommitNote()) == 1)
+    #expect(try node.write(plans[0], CommitMessage()) == 1)
     #expect(try node.fields("Member", #""m""#)?.contains(#""age":1"#) == true)
 
     let before = try node.history
     for plan in plans {
-      #expect(throws: NodeError.self) { try node.write(plan, CommitNote()) }
+      #expect(throws: NodeError.self) { try node.write(plan, CommitMessage()) }
       #expect(try node.history == before)
     }
     try other.commit(#"{"op":"update","model":"Member","key":"n","fields":{"age":3}}"#)
-    let plan = try node.restoration(of: member, key: nil, asOf: try node.moment("@2"), fields: [])
+    let plan = try node.restoration(of: member, key: nil, asOf: try node.pointInTime("@2"), fields: [])
     #expect(plan.changes.isEmpty, "this instance has not looked again")
     try other.commit(#"{"op":"delete","model":"Member","key":"n"}"#)
-    #expect(throws: NodeError.self) { try node.write(plan, CommitNote()) }
+    #expect(throws: NodeError.self) { try node.write(plan, CommitMessage()) }
   }
 }

@@ -21,7 +21,7 @@ import Testing
     let names = try FileManager.default.contentsOfDirectory(atPath: bench.path("a/log"))
     #expect(names.contains("00000001.segment") && !names.contains { $0.hasSuffix(".partial") })
     #expect(try node.history.count == 2 && bench.open("a", .read).history.count == 2)
-    #expect(try Node.verify(at: bench.path("a"), options: .init()).damage.isEmpty)
+    #expect(try Node.verify(at: bench.path("a"), options: .init()).corruption.isEmpty)
   }
 
   /// As in the library: a seal that begins with one commit ends with a later one, or at the end.
@@ -31,7 +31,7 @@ import Testing
     func commit(_ key: String) throws {
       let mutation = try mutation(DirectoryTests.create(key))
       let outcomes = try node.write([
-        Node.CommitRequest(CommitNote()) { transaction throws(NodeError) in
+        Node.CommitRequest(CommitMessage()) { transaction throws(NodeError) in
           _ = try transaction.perform(mutation)
         }
       ])

@@ -69,7 +69,7 @@ import Testing
     #expect(try follow(node, rows, batch: batch) == [0, 0, 0, 0])
     #expect(try follow(try bench.open("a"), rows.reversed(), batch: batch) == [0, 0, 0, 0])
     #expect(try node.history == history)
-    #expect(try Node.verify(at: bench.path("a"), options: Node.OpeningOptions()).damage.isEmpty)
+    #expect(try Node.verify(at: bench.path("a"), options: Node.OpeningOptions()).corruption.isEmpty)
   }
 
   /// A nightly import keeps changes made in the node.
@@ -274,7 +274,7 @@ import Testing
     #expect(operations > 5)
   }
 
-  @Test func aDamagedFileIsRefused() throws {
+  @Test func aCorruptFileIsRefused() throws {
     let node = try bench.node("a", Self.schema)
     try follow(node, [Self.team("red", "Red")])
     let file = URL(fileURLWithPath: bench.path("a/snapshots.sqlite"))

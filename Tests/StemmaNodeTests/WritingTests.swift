@@ -182,7 +182,7 @@ import Testing
     let lines = try ["1", "2", "3"].map { try mutation(#"{"op":"create","model":"Note","key":"\#($0)"}"#) }
     let outcomes = try node.write(
       lines.enumerated().map { index, line in
-        Node.CommitRequest(CommitNote()) { transaction throws(NodeError) in
+        Node.CommitRequest(CommitMessage()) { transaction throws(NodeError) in
           try transaction.perform(line)
           if index == 1 { try transaction.perform(line) }
         }
@@ -200,7 +200,7 @@ import Testing
     let node = try bench.node("a", Self.note)
     let requests = try ["1", "2", "2", "3"].map { key in
       let line = try mutation(#"{"op":"create","model":"Note","key":"\#(key)"}"#)
-      return Node.CommitRequest(CommitNote()) { transaction throws(NodeError) in
+      return Node.CommitRequest(CommitMessage()) { transaction throws(NodeError) in
         try transaction.perform(line)
       }
     }
@@ -219,7 +219,7 @@ import Testing
     func next() throws -> Node.CommitRequest {
       last += 1
       let line = try mutation(#"{"op":"create","model":"Note","key":"\#(last)"}"#)
-      return Node.CommitRequest(CommitNote()) { transaction throws(NodeError) in
+      return Node.CommitRequest(CommitMessage()) { transaction throws(NodeError) in
         try transaction.perform(line)
       }
     }
@@ -243,7 +243,7 @@ import Testing
         files.fail(from: operation)
         let outcomes = try node.write(
           lines.map { line in
-            Node.CommitRequest(CommitNote()) { transaction throws(NodeError) in
+            Node.CommitRequest(CommitMessage()) { transaction throws(NodeError) in
               try transaction.perform(line)
             }
           })

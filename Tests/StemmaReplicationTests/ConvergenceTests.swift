@@ -11,7 +11,7 @@ import StemmaSimulation
   private static let partitions = ["t=a", "t=b", "t=c", "d=x"]
   private static let scopes = [["*"], ["t=*"], ["t=a", "t=b"], ["*", "!t=b"], ["d=x", "t=[ac]"]]
 
-  @Test(arguments: 1...40) func allNodesAgreeAfterHealing(seed: Int) throws {
+  @Test(arguments: 1...Trials.count(16)) func allNodesAgreeAfterHealing(seed: Int) throws {
     var random = SplitMix64(seed: UInt64(seed))
     let count = 2 + random.below(4)
     var nodes = (0..<count).map { MemoryNode("n\($0)", id: UInt64($0 + 1)) }
@@ -29,8 +29,8 @@ import StemmaSimulation
     try Self.heal(&nodes)
     for node in nodes {
       #expect(node.contents() == nodes[0].contents(of: node.scope), "seed \(seed), \(node.name)")
-      #expect(node.knowledge == nodes[0].knowledge.restricted { node.scope.contains($0) })
-      for (commit, note) in node.notes() { #expect(nodes[0].notes()[commit] == note) }
+      #expect(node.versionVector == nodes[0].versionVector.restricted { node.scope.contains($0) })
+      for (commit, message) in node.notes() { #expect(nodes[0].notes()[commit] == message) }
     }
   }
 
@@ -39,7 +39,7 @@ import StemmaSimulation
     guard !own.isEmpty else { return }
     let keys = (0...random.below(12)).map { _ in (partition: random.element(own), key: Int64(random.below(5)))
     }
-    node.write(keys, note: random.chance(50) ? CommitNote(by: node.name) : nil)
+    node.write(keys, message: random.chance(50) ? CommitMessage(author: node.name) : nil)
   }
 
   /// As in the product, a purge waits until a peer holds the node's own events. An origin that
@@ -50,7 +50,7 @@ import StemmaSimulation
     var talk = Conversation(nodes[index], nodes[0])
     try talk.run(.push)
     (nodes[index], nodes[0]) = (talk.opening, talk.answering)
-    guard nodes[0].knowledge.covers(nodes[index].knowledge) else { return }
+    guard nodes[0].versionVector.covers(nodes[index].versionVector) else { return }
     nodes[index].changeScope(to: try Scope(patterns: random.element(scopes)))
     nodes[index].takeNewOrigin()
   }
@@ -60,11 +60,11 @@ import StemmaSimulation
   ) throws {
     let other = (index + 1 + random.below(nodes.count - 1)) % nodes.count
     var talk = Conversation(nodes[index], nodes[other])
-    talk.pieceTarget = random.element([1, 50, 1 << 20])
+    talk.batchTarget = random.element([1, 50, 1 << 20])
     var faults = random
     talk.deliver = { _, _ in
       guard faults.chance(faultRate) else { return .whole }
-      return faults.element([.lost, .twice, .swapped, .damaged(at: faults.below(1000))])
+      return faults.element([.lost, .twice, .swapped, .corrupt(at: faults.below(1000))])
     }
     try talk.run(random.element([.pull, .push, .sync]))
     random = SplitMix64(seed: random.next() ^ faults.next())
@@ -81,8 +81,8 @@ import StemmaSimulation
         var talk = Conversation(nodes[index], nodes[0])
         try talk.run(.sync)
         #expect(talk.openingError == nil && talk.answeringError == nil)
-        let peer = try #require(talk.summary).peerKnowledge
-        #expect(talk.opening.knowledge.lag(against: peer).allSatisfy { $0.isInSync })
+        let peer = try #require(talk.summary).peerVector
+        #expect(talk.opening.versionVector.lag(against: peer).allSatisfy { $0.isInSync })
         (nodes[index], nodes[0]) = (talk.opening, talk.answering)
       }
     }

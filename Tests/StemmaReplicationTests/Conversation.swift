@@ -3,13 +3,13 @@ import StemmaEvents
 @testable import StemmaReplication
 
 /// Faults of a message in transit.
-enum Delivery { case whole, lost, twice, damaged(at: Int), swapped }
+enum Delivery { case whole, lost, twice, corrupt(at: Int), swapped }
 
 /// Runs a session between two nodes over encoded messages, as a transport would.
 struct Conversation {
   var opening: MemoryNode
   var answering: MemoryNode
-  var pieceTarget = ReplicationLimits.pieceTarget
+  var batchTarget = ReplicationLimits.batchTarget
   /// Called before each message.
   var deliver: (_ number: Int, _ message: SessionMessage) -> Delivery = { _, _ in .whole }
 
@@ -28,7 +28,7 @@ struct Conversation {
   /// Ends when neither side has more messages.
   mutating func run(_ task: Session.Task, narrowedTo patterns: Scope = .everything) throws {
     var (near, hello) = Session.opening(opening.asSessionNode)
-    var far = Session.answering(answering.asSessionNode, knowledge: answering.knowledge)
+    var far = Session.answering(answering.asSessionNode, versionVector: answering.versionVector)
     var toFar = [hello]
     var toNear: [SessionMessage] = []
     // Batches that were not adopted at the end of a session are sent again.
@@ -37,16 +37,16 @@ struct Conversation {
     var farIsOpen = true
     while true {
       if farIsOpen, !toFar.isEmpty {
-        for message in arrivals(&toFar) {
+        for message in positions(&toFar) {
           let (replies, isOpen) = try Self.step(
-            &far, &answering, message, task: nil, patterns, pieceTarget, &answeredSummary, &answeringError)
+            &far, &answering, message, task: nil, patterns, batchTarget, &answeredSummary, &answeringError)
           toNear += replies
           farIsOpen = isOpen
         }
       } else if nearIsOpen, !toNear.isEmpty {
-        for message in arrivals(&toNear) {
+        for message in positions(&toNear) {
           let (replies, isOpen) = try Self.step(
-            &near, &opening, message, task: task, patterns, pieceTarget, &summary, &openingError)
+            &near, &opening, message, task: task, patterns, batchTarget, &summary, &openingError)
           toFar += replies
           nearIsOpen = isOpen
         }
@@ -59,7 +59,7 @@ struct Conversation {
   }
 
   /// Removes the first message of `queue` and returns the received messages.
-  private mutating func arrivals(
+  private mutating func positions(
     _ queue: inout [SessionMessage]
   ) -> [Result<SessionMessage, ReplicationError>] {
     let message = queue.removeFirst()
@@ -68,7 +68,7 @@ struct Conversation {
     switch deliver(messages.count, message) {
     case .whole: return [Self.decoded(bytes)]
     case .twice: return [Self.decoded(bytes), Self.decoded(bytes)]
-    case .damaged(let place):
+    case .corrupt(let place):
       bytes[place % bytes.count] ^= UInt8(1 << (place % 8))
       return [Self.decoded(bytes)]
     case .lost:
@@ -88,7 +88,7 @@ struct Conversation {
   /// Delivers one message to one side. Returns the replies, and whether the session is still open.
   private static func step(
     _ session: inout Session, _ node: inout MemoryNode, _ message: Result<SessionMessage, ReplicationError>,
-    task: Session.Task?, _ patterns: Scope, _ pieceTarget: Int, _ summary: inout SessionSummary?,
+    task: Session.Task?, _ patterns: Scope, _ batchTarget: Int, _ summary: inout SessionSummary?,
     _ failure: inout ReplicationError?
   ) throws -> ([SessionMessage], Bool) {
     // A message after the session's end meets a closed connection.
@@ -107,21 +107,22 @@ struct Conversation {
     session.checkInvariants()
     if case .greeted = outcome, let task {
       outcome = session.begin(
-        task, node: node.asSessionNode, scope: node.scope, narrowedTo: patterns, knowledge: node.knowledge)
+        task, node: node.asSessionNode, scope: node.scope, narrowedTo: patterns,
+        versionVector: node.versionVector)
     }
     switch outcome {
     case .wait, .greeted: return ([], true)
     case .send(let messages): return (messages, true)
-    case .adopt(let piece):
+    case .adopt(let batch):
       if node.adoptsLate {
-        node.accepted = piece
+        node.accepted = batch
         return ([], true)
       }
-      try node.adopt(piece)
-      outcome = session.adopted(knowledge: node.knowledge)
+      try node.adopt(batch)
+      outcome = session.adopted(versionVector: node.versionVector)
       return ([], true)
     case .ship(let order):
-      do throws(ReplicationError) { return (try ship(order, &session, node, pieceTarget), true) } catch {
+      do throws(ReplicationError) { return (try ship(order, &session, node, batchTarget), true) } catch {
         failure = error
         return ([.refusal(error)], false)
       }
@@ -144,10 +145,10 @@ struct Conversation {
   ) throws -> (error: ReplicationError, refusal: SessionMessage?)? {
     var isChunk = false
     if case .success(.chunk) = message { isChunk = true }
-    while let piece = node.accepted, !isChunk || session.isPieceWaiting {
+    while let batch = node.accepted, !isChunk || session.isBatchWaiting {
       node.accepted = nil
-      try node.adopt(piece)
-      let outcome = session.adopted(knowledge: node.knowledge)
+      try node.adopt(batch)
+      let outcome = session.adopted(versionVector: node.versionVector)
       session.checkInvariants()
       switch outcome {
       case .adopt(let next): node.accepted = next
@@ -159,15 +160,15 @@ struct Conversation {
   }
 
   private static func ship(
-    _ order: ShipmentOrder, _ session: inout Session, _ node: MemoryNode, _ pieceTarget: Int
+    _ order: ShipmentOrder, _ session: inout Session, _ node: MemoryNode, _ batchTarget: Int
   ) throws(ReplicationError) -> [SessionMessage] {
     let source = node.source
     let plan = try ShipmentPlan(source: source, scope: order.scope, above: order.receiver, names: order.names)
     var writer = ShipmentWriter(
-      source: source, plan: plan, sender: node.logID, bytesReadBefore: 0, pieceTarget: pieceTarget)
+      source: source, plan: plan, sender: node.logID, bytesReadBefore: 0, batchTarget: batchTarget)
     var messages: [SessionMessage] = []
-    while let piece = try writer.next() {
-      messages += session.piece(piece)
+    while let batch = try writer.next() {
+      messages += session.batch(batch)
       session.checkInvariants()
     }
     return messages + [session.shipped(writer.end, partitions: plan.partitions)]

@@ -24,134 +24,134 @@ import Testing
     Event(
       partition: partition, model: model, key: key, operation: .create,
       assignments: text.map { [Assignment("text", .string($0))] } ?? [],
-      dot: EventID(origin, Sequence(sequence)),
+      id: EventID(origin, SequenceNumber(sequence)),
       context: context, version: Version(version), timestamp: Timestamp(milliseconds: 1),
       commit: commit ?? CommitID(origin, sequence))
   }
 
   /// A batch whose footer fits its events.
-  private static func piece(
+  private static func batch(
     _ events: [Event], change: (inout [ShippedStream]) -> Void = { _ in }
   ) -> [UInt8] {
     var streams: [ShippedStream] = []
     for event in events {
-      let (partition, origin) = (event.partition, event.dot.origin)
+      let (partition, origin) = (event.partition, event.id.origin)
       if let index = streams.firstIndex(where: {
         ($0.range.partition, $0.range.origin) == (partition, origin)
       }) {
-        streams[index].range.to = event.dot.sequence
+        streams[index].range.to = event.id.sequence
         streams[index].range.hash += event.digest.hash
       } else {
         let range = StreamRange(
-          partition: partition, origin: origin, from: event.dot.sequence, to: event.dot.sequence,
+          partition: partition, origin: origin, from: event.id.sequence, to: event.id.sequence,
           hash: event.digest.hash)
         streams.append(ShippedStream(range: range, hashBefore: .zero))
       }
     }
     streams.sort { ($0.range.partition, $0.range.origin) < ($1.range.partition, $1.range.origin) }
     change(&streams)
-    return Piece.encode(sender: LogID(1), streams: streams, events: events, notes: [:])
+    return Batch.encode(sender: LogID(1), streams: streams, events: events, messages: [:])
   }
 
-  private static func read(_ piece: [UInt8]) throws(ReplicationError) {
+  private static func read(_ batch: [UInt8]) throws(ReplicationError) {
     let schema: Schema
     do { schema = try SDL.read(Self.schema).schema } catch { throw .failed("\(error)") }
     let scope: Scope
     scope = try Scope(patterns: ["tenantId=*"])
     var reader = ShipmentReader(
-      sender: LogID(1), scope: NarrowedScope(scope), knowledge: VersionVector(), schema: schema,
+      sender: LogID(1), scope: NarrowedScope(scope), versionVector: VersionVector(), schema: schema,
       names: ("here", "there"))
-    _ = try reader.read(piece)
+    _ = try reader.read(batch)
   }
 
-  private static func dot(_ sequence: UInt64, _ origin: Origin = origin) -> EventID {
-    EventID(origin, Sequence(sequence))
+  private static func id(_ sequence: UInt64, _ origin: Origin = origin) -> EventID {
+    EventID(origin, SequenceNumber(sequence))
   }
 
   @Test func anHonestPieceIsTaken() throws {
     try Self.read(
-      Self.piece([
-        Self.event(1), Self.event(2, context: Context(Self.dot(1)), version: 2),
+      Self.batch([
+        Self.event(1), Self.event(2, context: Context(Self.id(1)), version: 2),
         // Two writers on one node that both read version 1.
-        Self.event(3, context: Context(Self.dot(1)), version: 2),
-        Self.event(1, origin: Origin(0xB), context: Context(Self.dot(2)), version: 3),
+        Self.event(3, context: Context(Self.id(1)), version: 2),
+        Self.event(1, origin: Origin(0xB), context: Context(Self.id(2)), version: 3),
         Self.event(4, model: "Unknown", key: Key(.bool(true))),
       ]))
   }
 
-  enum Refusal { case hostile, gap, foreign, damaged, malformed }
+  enum Refusal { case hostile, gap, foreign, corrupt, malformed }
 
-  static let attacks: [(name: String, piece: [UInt8], refusal: Refusal)] = [
-    ("a gap before the first event", piece([event(2)]), .gap),
-    ("a gap inside", piece([event(1), event(3)]) { $0[0].range.to = Sequence(3) }, .gap),
+  static let attacks: [(name: String, batch: [UInt8], refusal: Refusal)] = [
+    ("a gap before the first event", batch([event(2)]), .gap),
+    ("a gap inside", batch([event(1), event(3)]) { $0[0].range.to = SequenceNumber(3) }, .gap),
     (
-      "the same dot twice, in two blocks",
-      piece([
+      "the same id twice, in two blocks",
+      batch([
         event(1, text: String(repeating: "x", count: 70_000)), event(1, key: Key(.string("acme"), .int(2))),
       ]), .gap
     ),
     (
-      "a partition that was not asked for", piece([event(partition: Partition("Author"), model: "X")]),
+      "a partition that was not asked for", batch([event(partition: Partition("Author"), model: "X")]),
       .foreign
     ),
-    ("a look-alike partition", piece([event(partition: Partition("tenantId=acmе"))]), .hostile),
-    ("a partition that is a path", piece([event(partition: Partition("../../etc/passwd"))]), .foreign),
-    ("a NUL in a partition", piece([event(partition: Partition("tenantId=a\0b"))]), .hostile),
+    ("a look-alike partition", batch([event(partition: Partition("tenantId=acmе"))]), .hostile),
+    ("a partition that is a path", batch([event(partition: Partition("../../etc/passwd"))]), .foreign),
+    ("a NUL in a partition", batch([event(partition: Partition("tenantId=a\0b"))]), .hostile),
     (
-      "a key of another tenant", piece([event(key: Key(.string("bob"), .int(1)))]), .hostile
+      "a key of another tenant", batch([event(key: Key(.string("bob"), .int(1)))]), .hostile
     ),
-    ("a key of too few parts", piece([event(key: Key(.string("acme")))]), .hostile),
-    ("a key of too many parts", piece([event(key: Key(.string("acme"), .int(1), .int(2)))]), .hostile),
-    ("a key part of another type", piece([event(key: Key(.string("acme"), .string("1")))]), .hostile),
-    ("version 2 from nothing", piece([event(version: 2)]), .hostile),
-    ("version 0", piece([event(version: 0)]), .malformed),
+    ("a key of too few parts", batch([event(key: Key(.string("acme")))]), .hostile),
+    ("a key of too many parts", batch([event(key: Key(.string("acme"), .int(1), .int(2)))]), .hostile),
+    ("a key part of another type", batch([event(key: Key(.string("acme"), .string("1")))]), .hostile),
+    ("version 2 from nothing", batch([event(version: 2)]), .hostile),
+    ("version 0", batch([event(version: 0)]), .malformed),
     (
       "version 1 on top of another",
-      piece([event(1), event(2, context: Context(dot(1)), version: 1)]), .hostile
+      batch([event(1), event(2, context: Context(id(1)), version: 1)]), .hostile
     ),
     (
       "a version deeper than its context",
-      piece([event(1), event(2, context: Context(dot(1)), version: 3)]), .hostile
+      batch([event(1), event(2, context: Context(id(1)), version: 3)]), .hostile
     ),
-    ("a context that covers itself", piece([event(1, context: Context(dot(1)), version: 2)]), .malformed),
-    ("a context ahead of itself", piece([event(1, context: Context(dot(9)), version: 2)]), .malformed),
+    ("a context that covers itself", batch([event(1, context: Context(id(1)), version: 2)]), .malformed),
+    ("a context ahead of itself", batch([event(1, context: Context(id(9)), version: 2)]), .malformed),
     (
-      "a context with a dot that is nowhere",
-      piece([event(1, context: Context(dot(5, Origin(0xC))), version: 2)]), .gap
+      "a context with an id that is nowhere",
+      batch([event(1, context: Context(id(5, Origin(0xC))), version: 2)]), .gap
     ),
     (
       "an effect before its cause",
-      piece([
-        event(1, origin: Origin(0xB), context: Context(dot(1)), version: 2), event(1),
+      batch([
+        event(1, origin: Origin(0xB), context: Context(id(1)), version: 2), event(1),
       ]), .gap
     ),
-    ("another origin's commit", piece([event(commit: CommitID(Origin(0xD), 1))]), .hostile),
+    ("another origin's commit", batch([event(commit: CommitID(Origin(0xD), 1))]), .hostile),
     (
       "a stated hash that is not the events'",
-      piece([event()]) { $0[0].range.hash = StreamHash(high: 1, low: 1) }, .damaged
+      batch([event()]) { $0[0].range.hash = StreamHash(high: 1, low: 1) }, .corrupt
     ),
     (
-      "a hash before the first event", piece([event()]) { $0[0].hashBefore = StreamHash(high: 0, low: 1) },
+      "a hash before the first event", batch([event()]) { $0[0].hashBefore = StreamHash(high: 0, low: 1) },
       .malformed
     ),
-    ("a stream longer than its events", piece([event()]) { $0[0].range.to = Sequence(2) }, .damaged),
-    ("a stream that is not in the footer", piece([event()]) { $0 = [] }, .malformed),
+    ("a stream longer than its events", batch([event()]) { $0[0].range.to = SequenceNumber(2) }, .corrupt),
+    ("a stream that is not in the footer", batch([event()]) { $0 = [] }, .malformed),
     (
       "a stream of which there is no event",
-      piece([event(), event(origin: Origin(0xB))]) { $0[1].range.origin = Origin(0xC) }, .malformed
+      batch([event(), event(origin: Origin(0xB))]) { $0[1].range.origin = Origin(0xC) }, .malformed
     ),
-    ("no event at all", piece([]), .malformed),
+    ("no event at all", batch([]), .malformed),
   ]
 
   @Test(arguments: attacks.indices) func aHostilePieceIsRefused(index: Int) {
-    let (name, piece, refusal) = Self.attacks[index]
+    let (name, batch, refusal) = Self.attacks[index]
     do throws(ReplicationError) {
-      try Self.read(piece)
+      try Self.read(batch)
       Issue.record("\(name) was taken")
     } catch {
       let isExpected: Bool =
         switch (refusal, error) {
-        case (.hostile, .hostileEvent), (.gap, .gap), (.foreign, .foreignPartition), (.damaged, .damaged),
+        case (.hostile, .hostileEvent), (.gap, .gap), (.foreign, .foreignPartition), (.corrupt, .corrupt),
           (.malformed, .malformed):
           true
         default: false
@@ -162,10 +162,10 @@ import Testing
 
   @Test func aPieceOfAnotherLogIsRefused() throws {
     var reader = ShipmentReader(
-      sender: LogID(2), scope: NarrowedScope(.everything), knowledge: VersionVector(), schema: Schema(),
+      sender: LogID(2), scope: NarrowedScope(.everything), versionVector: VersionVector(), schema: Schema(),
       names: ("here", "there"))
-    #expect(throws: ReplicationError.self) { try reader.read(Self.piece([Self.event()])) }
-    #expect(reader.knowledge.isEmpty)
+    #expect(throws: ReplicationError.self) { try reader.read(Self.batch([Self.event()])) }
+    #expect(reader.versionVector.isEmpty)
   }
 
   /// An endless batch in many chunks is refused at the size limit. Chunks must have the order of
@@ -174,12 +174,12 @@ import Testing
     let node = MemoryNode("here", id: 1)
     var (session, _) = Session.opening(node.asSessionNode)
     _ = session.receive(.greeting(MemoryNode("there", id: 2).greeting))
-    _ = session.begin(.pull, node: node.asSessionNode, scope: .everything, knowledge: VersionVector())
+    _ = session.begin(.pull, node: node.asSessionNode, scope: .everything, versionVector: VersionVector())
     guard
       case .failed(.unexpectedMessage, .some) = session.receive(
-        .chunk(Chunk(piece: 1, isLast: false, bytes: [1])))
+        .chunk(Chunk(batch: 1, isLast: false, bytes: [1])))
     else {
-      Issue.record("a chunk of piece 1 was taken first")
+      Issue.record("a chunk of batch 1 was taken first")
       return
     }
   }
@@ -188,10 +188,10 @@ import Testing
     var (here, there) = (MemoryNode("here", id: 1), MemoryNode("there", id: 2))
     here.write("t=a")
     there.write("t=b")
-    var session = Session.answering(here.asSessionNode, knowledge: here.knowledge)
+    var session = Session.answering(here.asSessionNode, versionVector: here.versionVector)
     _ = session.receive(.greeting(there.greeting))
     let request = TransferRequest(
-      scope: NarrowedScope(try Scope(patterns: ["t=a"])), knowledge: there.knowledge)
+      scope: NarrowedScope(try Scope(patterns: ["t=a"])), versionVector: there.versionVector)
     guard case .failed(.foreignPartition(Partition("t=b")), .some) = session.receive(.request(request)) else {
       Issue.record("it was taken")
       return

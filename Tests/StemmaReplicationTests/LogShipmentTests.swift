@@ -22,28 +22,28 @@ import StemmaSimulation
 
   private func write(_ log: Log, _ node: inout MemoryNode, _ keys: [(partition: String, key: Int64)]) throws {
     let before = node.files[0].count
-    node.write(keys, note: CommitNote(by: "Ann"))
-    _ = try log.append([Commit(node.files[0][before...].map(\.event), note: CommitNote(by: "Ann"))])
+    node.write(keys, message: CommitMessage(author: "Ann"))
+    _ = try log.append([Commit(node.files[0][before...].map(\.event), message: CommitMessage(author: "Ann"))])
     try log.sync()
   }
 
   /// Pulls into `receiver`. Returns the amounts that the sender reports.
   private func pull(
-    _ sender: Log, into receiver: Log, _ scope: Scope, pieceTarget: Int = ReplicationLimits.pieceTarget,
-    keeping limit: Int = ReplicationLimits.keptJournal, knowledge: VersionVector? = nil
+    _ sender: Log, into receiver: Log, _ scope: Scope, batchTarget: Int = ReplicationLimits.batchTarget,
+    keeping limit: Int = ReplicationLimits.keptJournal, versionVector: VersionVector? = nil
   ) throws -> (end: TransferEnd, shipped: UInt64) {
     let held = try receiver.streams().restricted { scope.contains($0) }
-    let source = LogSource(sender, knowledge: try knowledge ?? sender.streams(), keeping: limit)
+    let source = LogSource(sender, versionVector: try versionVector ?? sender.streams(), keeping: limit)
     let before = sender.bytesRead
     let plan = try ShipmentPlan(
       source: source, scope: NarrowedScope(scope), above: held, names: ("sender", "receiver"))
     var writer = ShipmentWriter(
-      source: source, plan: plan, sender: sender.id, bytesReadBefore: before, pieceTarget: pieceTarget)
+      source: source, plan: plan, sender: sender.id, bytesReadBefore: before, batchTarget: batchTarget)
     var reader = ShipmentReader(
-      sender: sender.id, scope: NarrowedScope(scope), knowledge: held, schema: Schema(),
+      sender: sender.id, scope: NarrowedScope(scope), versionVector: held, schema: Schema(),
       names: ("receiver", "sender"))
-    while let piece = try writer.next() {
-      let verified = try reader.read(piece)
+    while let batch = try writer.next() {
+      let verified = try reader.read(batch)
       _ = try verified.adopt(into: receiver, above: receiver.streams())
     }
     try reader.finish(writer.end)
@@ -53,7 +53,9 @@ import StemmaSimulation
   private func contents(_ log: Log, _ scope: Scope = .everything) throws -> [String] {
     var reader = log.events(partitions: PartitionFilter { scope.contains($0) })
     var found: [String] = []
-    while let stored = try reader.next() { found.append("\(stored.event.name) \(reader.note?.by ?? "-")") }
+    while let stored = try reader.next() {
+      found.append("\(stored.event.name) \(reader.message?.author ?? "-")")
+    }
     return found.sorted()
   }
 
@@ -68,12 +70,12 @@ import StemmaSimulation
       if sender.wantsSealing { try sender.seal() }
     }
     #expect(try sender.files().count > 3)
-    #expect(try sender.streams() == node.knowledge)
+    #expect(try sender.streams() == node.versionVector)
 
     let whole = try log("whole", id: 2)
-    _ = try pull(sender, into: whole, .everything, pieceTarget: 64 << 10)
+    _ = try pull(sender, into: whole, .everything, batchTarget: 64 << 10)
     #expect(try contents(whole) == contents(sender))
-    #expect(try whole.streams() == node.knowledge)
+    #expect(try whole.streams() == node.versionVector)
 
     let part = try log("part", id: 3)
     let scope = try Scope(patterns: ["t=3"])
@@ -88,7 +90,7 @@ import StemmaSimulation
     try write(sender, &node, [("t=3", 1), ("t=4", 1)])
     #expect(try pull(sender, into: part, scope).end.events == 1)
     #expect(try pull(sender, into: part, scope).end.events == 0)
-    #expect(try part.streams() == node.knowledge.restricted { scope.contains($0) })
+    #expect(try part.streams() == node.versionVector.restricted { scope.contains($0) })
   }
 
   /// A pull of one partition of many reads only the relevant part of the footers.
@@ -105,37 +107,38 @@ import StemmaSimulation
       }
       if round % 2 == 1 { try sender.seal() }
     }
-    let knowledge = try sender.streams()
-    #expect(knowledge == node.knowledge)
+    let versionVector = try sender.streams()
+    #expect(versionVector == node.versionVector)
     let stored = try sender.files().reduce(0) { $0 + $1.storedBytes }
     let scope = try Scope(patterns: ["t=700"])
     let part = try log("part", id: 2)
-    let end = try pull(sender, into: part, scope, knowledge: knowledge).end
+    let end = try pull(sender, into: part, scope, versionVector: versionVector).end
     #expect(end.events == 4 && end.bytesRead < stored / 10)
     // After an earlier pull, only the newest file is read, and nothing of it if the receiver has
     // everything.
     let held = try part.streams()
     try write(sender, &node, [("t=700", 9), ("t=701", 9)])
     let before = sender.bytesRead
-    #expect(try pull(sender, into: part, scope, knowledge: node.knowledge).end.events == 1)
+    #expect(try pull(sender, into: part, scope, versionVector: node.versionVector).end.events == 1)
     let journal = try sender.files().last?.storedBytes ?? 0
     // The rest is headers and trailers.
     #expect(sender.bytesRead - before <= 2 * journal + 512)
-    #expect(try part.streams()[Partition("t=700"), node.origin].sequence == Sequence(5))
-    #expect(try pull(sender, into: part, scope, knowledge: node.knowledge).end.events == 0)
+    #expect(try part.streams()[Partition("t=700"), node.origin].sequence == SequenceNumber(5))
+    #expect(try pull(sender, into: part, scope, versionVector: node.versionVector).end.events == 0)
     // A forked receiver is detected before anything is read for it.
     var forked = held
     forked[Partition("t=700"), node.origin].hash += StreamHash(high: 0, low: 1)
     #expect {
       _ = try ShipmentPlan(
-        source: LogSource(sender, knowledge: node.knowledge), scope: NarrowedScope(scope), above: forked,
+        source: LogSource(sender, versionVector: node.versionVector), scope: NarrowedScope(scope),
+        above: forked,
         names: ("sender", "receiver"))
-    } throws: { error in (error as? ReplicationError)?.fork?.sequence == Sequence(4) }
+    } throws: { error in (error as? ReplicationError)?.fork?.sequence == SequenceNumber(4) }
     // Tables that are ahead of the log are detected, too.
-    var ahead = node.knowledge
-    ahead[Partition("t=700"), node.origin].sequence = Sequence(6)
+    var ahead = node.versionVector
+    ahead[Partition("t=700"), node.origin].sequence = SequenceNumber(6)
     #expect {
-      _ = try pull(sender, into: log("other", id: 3), scope, knowledge: ahead)
+      _ = try pull(sender, into: log("other", id: 3), scope, versionVector: ahead)
     } throws: { error in if case .failed = error as? ReplicationError { true } else { false } }
   }
 
@@ -144,14 +147,14 @@ import StemmaSimulation
     let sender = try log("sender", id: 1)
     var node = MemoryNode("sender", id: 1)
     try write(sender, &node, [("t=a", 1)])
-    let durable = node.knowledge
+    let durable = node.versionVector
     node.write("t=a")
     _ = try sender.append([Commit(Array(node.events[1...]))])
     let receiver = try log("receiver", id: 2)
-    #expect(try pull(sender, into: receiver, .everything, knowledge: durable).end.events == 1)
+    #expect(try pull(sender, into: receiver, .everything, versionVector: durable).end.events == 1)
     try sender.sync()
     #expect(try pull(sender, into: receiver, .everything).end.events == 1)
-    #expect(try receiver.streams() == node.knowledge)
+    #expect(try receiver.streams() == node.versionVector)
   }
 
   /// Planning and shipping share one read of a small journal.
@@ -167,7 +170,7 @@ import StemmaSimulation
       let receiver = try log("receiver \(index)", id: UInt64(2 + index))
       read.append(try pull(sender, into: receiver, scope, keeping: limit).end.bytesRead)
       #expect(try contents(receiver) == contents(sender, scope))
-      #expect(try receiver.streams() == node.knowledge.restricted { scope.contains($0) })
+      #expect(try receiver.streams() == node.versionVector.restricted { scope.contains($0) })
     }
     let stored = try sender.files()[0].storedBytes
     #expect(read[0] > 0 && read[0] < stored)

@@ -24,15 +24,15 @@ struct MemoryNode {
   var readable = Scope.everything
   var writable = Scope.everything
   /// Closed files, and the growing one.
-  var files: [[(event: Event, note: CommitNote?)]] = [[]]
-  private(set) var knowledge = VersionVector()
+  var files: [[(event: Event, message: CommitMessage?)]] = [[]]
+  private(set) var versionVector = VersionVector()
   private var records: [Record: (context: Context, version: Version)] = [:]
   private var commitNumber: UInt64 = 0
   private(set) var adoptions = 0
   /// Whether a batch is adopted only when another one waits after it, or none follows.
   var adoptsLate = false
   /// Returned by the session but not adopted yet.
-  var accepted: VerifiedPiece?
+  var accepted: VerifiedBatch?
 
   init(_ name: String, id: UInt64) {
     logID = LogID(id)
@@ -41,7 +41,7 @@ struct MemoryNode {
   }
 
   var events: [Event] { files.flatMap { $0.map(\.event) } }
-  var source: MemorySource { MemorySource(files: files, knowledge: knowledge) }
+  var source: MemorySource { MemorySource(files: files, versionVector: versionVector) }
 
   var greeting: Greeting {
     Greeting(
@@ -55,21 +55,21 @@ struct MemoryNode {
   }
 
   /// One commit with one event for each of these records.
-  mutating func write(_ keys: [(partition: String, key: Int64)], note: CommitNote? = nil) {
+  mutating func write(_ keys: [(partition: String, key: Int64)], message: CommitMessage? = nil) {
     commitNumber += 1
     for (name, key) in keys {
       let partition = Partition(name)
       let record = Record(partition: partition, key: Key(.string(name), .int(key)))
       let state = records[record]
-      let sequence = knowledge[partition, origin].sequence.next
+      let sequence = versionVector[partition, origin].sequence.next
       append(
         Event(
           partition: partition, model: "Thing", key: record.key, operation: state == nil ? .create : .update,
           assignments: [Assignment("value", .string("\(self.name) \(commitNumber)\(padding)"))],
-          dot: EventID(origin, sequence), context: state?.context ?? .empty,
+          id: EventID(origin, sequence), context: state?.context ?? .empty,
           version: (state?.version ?? .zero).next,
           timestamp: Timestamp(milliseconds: 1_700_000_000_000 + commitNumber),
-          commit: CommitID(origin, commitNumber)), note)
+          commit: CommitID(origin, commitNumber)), message)
     }
   }
 
@@ -86,58 +86,58 @@ struct MemoryNode {
   mutating func changeScope(to new: Scope) {
     scope = new
     files = files.map { $0.filter { new.contains($0.event.partition) } }
-    knowledge = knowledge.restricted { new.contains($0) }
+    versionVector = versionVector.restricted { new.contains($0) }
     records = records.filter { new.contains($0.key.partition) }
   }
 
-  mutating func adopt(_ piece: VerifiedPiece) throws {
-    guard let adopted = try piece.remaining(above: knowledge) else { return }
+  mutating func adopt(_ batch: VerifiedBatch) throws {
+    guard let adopted = try batch.remaining(above: versionVector) else { return }
     adoptions += 1
     if adopted.events.count > 8 { seal() }
-    for event in adopted.events { append(event, adopted.notes[event.commit]) }
+    for event in adopted.events { append(event, adopted.messages[event.commit]) }
     if adopted.events.count > 8 { seal() }
   }
 
   /// Fails the test if an event comes twice, early, or before its causes.
-  private mutating func append(_ event: Event, _ note: CommitNote?) {
-    let head = knowledge[event.partition, event.dot.origin]
-    #expect(event.dot.sequence == head.sequence.next, "applied once, in order")
+  private mutating func append(_ event: Event, _ message: CommitMessage?) {
+    let head = versionVector[event.partition, event.id.origin]
+    #expect(event.id.sequence == head.sequence.next, "applied once, in order")
     for entry in event.context.entries {
       #expect(
-        entry.sequence <= knowledge[event.partition, entry.origin].sequence, "causes come before effects")
+        entry.sequence <= versionVector[event.partition, entry.origin].sequence, "causes come before effects")
     }
-    files[files.count - 1].append((event, note))
-    knowledge[event.partition, event.dot.origin] = StreamHead(
-      sequence: event.dot.sequence, hash: head.hash + event.digest.hash)
+    files[files.count - 1].append((event, message))
+    versionVector[event.partition, event.id.origin] = StreamHead(
+      sequence: event.id.sequence, hash: head.hash + event.digest.hash)
     var state = records[Record(partition: event.partition, key: event.key)] ?? (.empty, .zero)
-    state.context.insert(event.dot)
+    state.context.insert(event.id)
     state.version = max(state.version, event.version)
     records[Record(partition: event.partition, key: event.key)] = state
   }
 
   /// The part that must be equal on two nodes of one scope: the events, by id and content.
   func contents(of scope: Scope = .everything) -> [String] {
-    events.filter { scope.contains($0.partition) }.map { "\($0.partition) \($0.dot) \($0.digest)" }.sorted()
+    events.filter { scope.contains($0.partition) }.map { "\($0.partition) \($0.id) \($0.digest)" }.sorted()
   }
 
-  func notes() -> [CommitID: CommitNote] {
+  func notes() -> [CommitID: CommitMessage] {
     Dictionary(
-      files.joined().compactMap { item in item.note.map { (item.event.commit, $0) } },
+      files.joined().compactMap { item in item.message.map { (item.event.commit, $0) } },
       uniquingKeysWith: { first, _ in first })
   }
 }
 
 /// Counts an event's raw size as read. Skips events of other partitions, as a log skips blocks.
 final class MemorySource: ShipmentSource {
-  private let files: [[(event: Event, note: CommitNote?)]]
+  private let files: [[(event: Event, message: CommitMessage?)]]
   private(set) var bytesRead: UInt64 = 0
   private(set) var filesRead: [UInt64] = []
 
-  let knowledge: VersionVector
+  let versionVector: VersionVector
 
-  init(files: [[(event: Event, note: CommitNote?)]], knowledge: VersionVector) {
+  init(files: [[(event: Event, message: CommitMessage?)]], versionVector: VersionVector) {
     self.files = files
-    self.knowledge = knowledge
+    self.versionVector = versionVector
   }
 
   func shipmentFiles() -> [SourceFile] {
@@ -150,19 +150,19 @@ final class MemorySource: ShipmentSource {
   func streams(of file: SourceFile, in partitions: Set<Partition>) -> [StreamRange] {
     var ranges: [StreamID: StreamRange] = [:]
     for event in files[Int(file.start.rawValue)].map(\.event) where partitions.contains(event.partition) {
-      let sequence = event.dot.sequence
+      let sequence = event.id.sequence
       let fresh = StreamRange(
-        partition: event.partition, origin: event.dot.origin, from: sequence, to: sequence, hash: .zero)
+        partition: event.partition, origin: event.id.origin, from: sequence, to: sequence, hash: .zero)
       ranges[StreamID(event), default: fresh].to = sequence
     }
     return Array(ranges.values)
   }
 
-  func streamHashes(_ ends: [EventName]) -> [EventName: StreamHash] {
-    var hashes: [EventName: StreamHash] = [:]
+  func streamHashes(_ ends: [QualifiedEventID]) -> [QualifiedEventID: StreamHash] {
+    var hashes: [QualifiedEventID: StreamHash] = [:]
     for end in ends {
       for event in files.joined().map(\.event)
-      where StreamID(event) == StreamID(end) && event.dot.sequence <= end.dot.sequence {
+      where StreamID(event) == StreamID(end) && event.id.sequence <= end.id.sequence {
         hashes[end, default: .zero] += event.digest.hash
       }
     }
@@ -178,7 +178,7 @@ final class MemorySource: ShipmentSource {
       while let item = rest.popFirst() {
         if partitions.contains(item.event.partition) {
           self.bytesRead += UInt64(item.event.rawSize)
-          return DigestedEvent(event: item.event, note: item.note, digest: item.event.digest.hash)
+          return DigestedEvent(event: item.event, message: item.message, digest: item.event.digest.hash)
         }
       }
       return nil

@@ -4,14 +4,14 @@ import StemmaSimulation
 extension SplitMix64 {
   mutating func hash() -> StreamHash { StreamHash(high: next(), low: next()) }
 
-  mutating func knowledge(partitions: Int) -> VersionVector {
-    var knowledge = VersionVector()
+  mutating func versionVector(partitions: Int) -> VersionVector {
+    var versionVector = VersionVector()
     for index in 0..<partitions {
       for _ in 0...below(3) {
-        knowledge[Partition("tenant=\(index)é"), Origin(next())] = StreamHead(
-          sequence: Sequence(1 + next() % 1_000_000), hash: hash())
+        versionVector[Partition("tenant=\(index)é"), Origin(next())] = StreamHead(
+          sequence: SequenceNumber(1 + next() % 1_000_000), hash: hash())
       }
     }
-    return knowledge
+    return versionVector
   }
 }

@@ -23,7 +23,9 @@ import Testing
     func write(_ maker: inout EventMaker, commits: Int, origin: Origin = Origin(7)) throws {
       for _ in 0..<commits {
         let events = maker.commit(20, origin: origin, textLength: 60)
-        _ = try log.append([Commit(events, note: CommitNote(by: "Ann", note: "\(events[0].commit)"))])
+        _ = try log.append([
+          Commit(events, message: CommitMessage(author: "Ann", text: "\(events[0].commit)"))
+        ])
       }
       try log.sync()
     }
@@ -41,7 +43,7 @@ import Testing
       var reader = log.events(partitions: PartitionFilter { scope.contains($0) })
       var found: [String] = []
       while let stored = try reader.next() {
-        found.append("\(stored.event.name) \(stored.event.digest) \(reader.note?.note ?? "-")")
+        found.append("\(stored.event.name) \(stored.event.digest) \(reader.message?.text ?? "-")")
       }
       return found
     }
@@ -60,90 +62,90 @@ import Testing
     return site
   }
 
-  private func pieces(
+  private func batches(
     of site: Site, above held: VersionVector = VersionVector(), _ scope: Scope = .everything,
     isDigesting: Bool = true
-  ) throws -> (pieces: [[UInt8]], end: TransferEnd) {
-    let source = LogSource(site.log, knowledge: try site.log.streams())
+  ) throws -> (batches: [[UInt8]], end: TransferEnd) {
+    let source = LogSource(site.log, versionVector: try site.log.streams())
     let read = site.log.bytesRead
     let plan = try ShipmentPlan(
       source: source, scope: NarrowedScope(scope), above: held, names: ("basel", "chur"))
     var writer = ShipmentWriter(
-      source: source, plan: plan, sender: site.log.id, bytesReadBefore: read, pieceTarget: 40_000,
+      source: source, plan: plan, sender: site.log.id, bytesReadBefore: read, batchTarget: 40_000,
       isDigesting: isDigesting)
-    var pieces: [[UInt8]] = []
-    while let piece = try writer.next() { pieces.append(piece) }
-    #expect(writer.eventCount == plan.eventCount && writer.pieceCount == UInt64(pieces.count))
-    return (pieces, writer.end)
+    var batches: [[UInt8]] = []
+    while let batch = try writer.next() { batches.append(batch) }
+    #expect(writer.eventCount == plan.eventCount && writer.batchCount == UInt64(batches.count))
+    return (batches, writer.end)
   }
 
   private func reader(
     _ held: VersionVector, _ scope: Scope = .everything, trustsIndexes: Bool = false, isDigested: Bool = true
   ) -> ShipmentReader {
     ShipmentReader(
-      sender: LogID(1), scope: NarrowedScope(scope), knowledge: held, schema: Schema(),
+      sender: LogID(1), scope: NarrowedScope(scope), versionVector: held, schema: Schema(),
       names: ("chur", "basel"), trustsIndexes: trustsIndexes, isDigested: isDigested)
   }
 
-  private func isSealed(_ piece: [UInt8]) -> Bool { piece[9] == 1 }
+  private func isSealed(_ batch: [UInt8]) -> Bool { batch[9] == 1 }
 
   /// Within one process, a batch cannot change in transit. A batch from another process without
   /// digests is refused.
   @Test func aPieceThatStaysInTheProcessHasNoDigests() throws {
     let sender = try sender()
-    let (digested, end) = try pieces(of: sender)
-    let (plain, plainEnd) = try pieces(of: sender, isDigesting: false)
+    let (digested, end) = try batches(of: sender)
+    let (plain, plainEnd) = try batches(of: sender, isDigesting: false)
     #expect(end.events == plainEnd.events && plain.count == digested.count)
     #expect(plain.contains(where: isSealed) && !plain.allSatisfy(isSealed))
     var (outer, inner) = (reader(VersionVector()), reader(VersionVector(), isDigested: false))
-    for (piece, other) in zip(plain, digested) {
-      let digests = PieceLayout.trailerSize - 4
-      #expect(piece.dropLast(digests) == other.dropLast(digests))
-      #expect(piece.suffix(digests).allSatisfy { $0 == 0 })
-      #expect(throws: ReplicationError.damaged("piece", "its checksum does not hold")) {
-        try outer.read(piece)
+    for (batch, other) in zip(plain, digested) {
+      let digests = BatchLayout.trailerSize - 4
+      #expect(batch.dropLast(digests) == other.dropLast(digests))
+      #expect(batch.suffix(digests).allSatisfy { $0 == 0 })
+      #expect(throws: ReplicationError.corrupt("batch", "its checksum does not hold")) {
+        try outer.read(batch)
       }
       _ = try outer.read(other)
-      _ = try inner.read(piece)
-      #expect(inner.knowledge == outer.knowledge)
+      _ = try inner.read(batch)
+      #expect(inner.versionVector == outer.versionVector)
     }
     try inner.finish(plainEnd)
   }
 
   /// Another thread compares a file's bytes with its digest. If they differ, neither these bytes
   /// nor later ones are sent.
-  @Test func aDamagedFileEndsAShipment() throws {
+  @Test func aCorruptFileEndsAShipment() throws {
     let sender = try sender()
-    let knowledge = try sender.log.streams()
+    let versionVector = try sender.log.streams()
     let path = try #require(try sender.log.files().filter { $0.kind == .segment }.dropFirst().first?.path)
     let file = try sender.disk.open(path, .write)
     let place = try file.size() / 2
     let byte = try file.read(at: place, count: 1)[0]
     try file.write([byte ^ 4], at: place)
-    let source = LogSource(sender.log, knowledge: knowledge)
+    let source = LogSource(sender.log, versionVector: versionVector)
     let plan = try ShipmentPlan(
       source: source, scope: NarrowedScope(.everything), above: VersionVector(), names: ("basel", "chur"))
     var writer = ShipmentWriter(
-      source: source, plan: plan, sender: sender.log.id, bytesReadBefore: 0, pieceTarget: 40_000)
+      source: source, plan: plan, sender: sender.log.id, bytesReadBefore: 0, batchTarget: 40_000)
     #expect(try writer.next() != nil)
     for _ in 0..<2 {
       let error = #expect(throws: ReplicationError.self) { try writer.next() }
-      guard case .damagedLog(let damage) = error else {
+      guard case .corruptLog(let corruption) = error else {
         Issue.record("\(String(describing: error))")
         return
       }
-      #expect(damage.path == path)
+      #expect(corruption.path == path)
     }
-    #expect(writer.pieceCount == 1)
+    #expect(writer.batchCount == 1)
   }
 
   @Test func sealedFilesAreAdoptedByteForByte() throws {
     let (sender, receiver) = (try sender(), try Site(id: 2))
-    let (pieces, end) = try pieces(of: sender)
-    #expect(pieces.map(isSealed) == [true, true, true, false])
+    let (batches, end) = try batches(of: sender)
+    #expect(batches.map(isSealed) == [true, true, true, false])
     var reader = reader(VersionVector())
-    for piece in pieces {
-      _ = try reader.read(piece).adopt(into: receiver.log, above: receiver.log.streams())
+    for batch in batches {
+      _ = try reader.read(batch).adopt(into: receiver.log, above: receiver.log.streams())
     }
     try reader.finish(end)
     #expect(try receiver.contents() == sender.contents())
@@ -166,19 +168,19 @@ import Testing
   @Test func aPartOfTheScopeIsLaidOutAsAFileOfItsOwn() throws {
     let (sender, receiver) = (try sender(), try Site(id: 2))
     let scope = try Scope(patterns: ["tenant=b"])
-    let (pieces, end) = try pieces(of: sender, scope)
-    #expect(pieces.map(isSealed) == [true, true])
+    let (batches, end) = try batches(of: sender, scope)
+    #expect(batches.map(isSealed) == [true, true])
     var reader = reader(VersionVector(), scope)
-    for piece in pieces {
-      _ = try reader.read(piece).adopt(into: receiver.log, above: receiver.log.streams())
+    for batch in batches {
+      _ = try reader.read(batch).adopt(into: receiver.log, above: receiver.log.streams())
     }
     try reader.finish(end)
     #expect(try receiver.events().sorted() == sender.events(scope).sorted())
     #expect(try receiver.log.verify() == [])
   }
 
-  private func pieces(of site: Site, _ scope: Scope) throws -> (pieces: [[UInt8]], end: TransferEnd) {
-    try pieces(of: site, above: VersionVector(), scope)
+  private func batches(of site: Site, _ scope: Scope) throws -> (batches: [[UInt8]], end: TransferEnd) {
+    try batches(of: site, above: VersionVector(), scope)
   }
 
   /// A receiver that pulled before the sender sealed its journal holds a part of the next file. The
@@ -189,11 +191,11 @@ import Testing
     try sender.write(&maker, commits: 20)
     for round in 0..<2 {
       let held = try receiver.log.streams()
-      let (pieces, end) = try pieces(of: sender, above: held)
-      #expect(pieces.contains(where: isSealed))
+      let (batches, end) = try batches(of: sender, above: held)
+      #expect(batches.contains(where: isSealed))
       var reader = reader(held)
-      for piece in pieces {
-        _ = try reader.read(piece).adopt(into: receiver.log, above: receiver.log.streams())
+      for batch in batches {
+        _ = try reader.read(batch).adopt(into: receiver.log, above: receiver.log.streams())
       }
       try reader.finish(end)
       #expect(try receiver.events() == sender.events(), "round \(round)")
@@ -217,7 +219,7 @@ import Testing
     try second.log.seal()
     let receiver = try Site(id: 2)
     var (one, two) = (reader(VersionVector()), reader(VersionVector()))
-    let (ones, twos) = (try pieces(of: first).pieces, try pieces(of: second).pieces)
+    let (ones, twos) = (try batches(of: first).batches, try batches(of: second).batches)
     #expect(ones.count == 4 && twos.count == 2)
     var (left, right) = (ones[...], twos[...])
     for turn in 0..<6 {
@@ -236,24 +238,24 @@ import Testing
   @Test func aForkIsFoundBeforeAnythingIsTaken() throws {
     let sender = try sender()
     var held = VersionVector()
-    let pieces = try pieces(of: sender).pieces
+    let batches = try batches(of: sender).batches
     var first = reader(held)
-    _ = try first.read(pieces[0])
-    held = first.knowledge
+    _ = try first.read(batches[0])
+    held = first.versionVector
     let partition = Partition("tenant=a")
     held[partition, Origin(7)].hash += StreamHash(high: 1, low: 0)
     var second = reader(held)
     #expect {
-      _ = try second.read(pieces[1])
+      _ = try second.read(batches[1])
     } throws: { error in (error as? ReplicationError)?.fork?.partition == partition }
-    #expect(throws: ReplicationError.self) { _ = try self.pieces(of: sender, above: held) }
+    #expect(throws: ReplicationError.self) { _ = try self.batches(of: sender, above: held) }
   }
 
   @Test func aGapIsRefused() throws {
-    let pieces = try pieces(of: try sender()).pieces
+    let batches = try batches(of: try sender()).batches
     var reader = reader(VersionVector())
     #expect {
-      _ = try reader.read(pieces[1])
+      _ = try reader.read(batches[1])
     } throws: { error in
       if case .gap = error as? ReplicationError { true } else { false }
     }
@@ -261,14 +263,14 @@ import Testing
 
   /// Power fails at every operation of an adoption. Afterwards the file is complete or absent.
   @Test func aCrashDuringAdoptionLeavesAllOfTheFileOrNothing() throws {
-    let pieces = try pieces(of: try sender()).pieces
+    let batches = try batches(of: try sender()).batches
     var reader = reader(VersionVector())
-    let first = try reader.read(pieces[0])
-    let before = reader.knowledge
-    let second = try reader.read(pieces[1])
+    let first = try reader.read(batches[0])
+    let before = reader.versionVector
+    let second = try reader.read(batches[1])
     let base = try Site(id: 2)
     _ = try first.adopt(into: base.log, above: VersionVector())
-    let outcomes = [before, reader.knowledge]
+    let outcomes = [before, reader.versionVector]
     var seen: Set<Int> = []
     for operation in 1... {
       let disk = base.disk.copy(seed: UInt64(operation))
@@ -283,7 +285,7 @@ import Testing
       } catch is LogError { isDone = false }
       disk.crash()
       let after = try Log.open(in: "/log", id: LogID(2), fileSystem: disk, options: Site.options)
-      #expect(after.recovery.damage == [], "operation \(operation)")
+      #expect(after.recovery.corruption == [], "operation \(operation)")
       #expect(try after.verify() == [], "operation \(operation)")
       let found = outcomes.firstIndex(of: try after.streams())
       #expect(found != nil && (!isDone || found == 1), "operation \(operation)")
@@ -297,45 +299,45 @@ import Testing
   // MARK: Hostile senders
 
   @Test func everyFlippedByteOfASealedPieceIsFound() throws {
-    let piece = try pieces(of: try sender()).pieces[0]
-    for index in stride(from: 0, to: piece.count, by: 7) {
-      var spoilt = piece
+    let batch = try batches(of: try sender()).batches[0]
+    for index in stride(from: 0, to: batch.count, by: 7) {
+      var spoilt = batch
       spoilt[index] ^= 1 << UInt8(index % 8)
       var reader = reader(VersionVector())
       #expect(throws: ReplicationError.self, "byte \(index)") { _ = try reader.read(spoilt) }
-      #expect(reader.knowledge.isEmpty)
+      #expect(reader.versionVector.isEmpty)
     }
   }
 
   /// A peer with correct checksums and false contents. Seed 23.
   @Test func anIndexThatLiesIsRefused() throws {
-    let piece = try pieces(of: try sender()).pieces[0]
-    let sealed = try #require(try Piece(decoding: piece).sealed)
-    let end = PieceLayout.headerSize + sealed.bytes.count
+    let batch = try batches(of: try sender()).batches[0]
+    let sealed = try #require(try Batch(decoding: batch).sealed)
+    let end = BatchLayout.headerSize + sealed.bytes.count
     let index = end - sealed.sizes.footer - sealed.sizes.filter
     var random = SplitMix64(seed: 23)
     var taken: [Int] = []
-    for place in index..<piece.count - PieceLayout.trailerSize {
-      var changed = Array(piece.dropLast(36))
+    for place in index..<batch.count - BatchLayout.trailerSize {
+      var changed = Array(batch.dropLast(36))
       changed[place] = random.element([0, 1, changed[place] ^ 1, changed[place] &+ 1, 0x7F, 0xFF])
-      if changed[place] == piece[place] { continue }
+      if changed[place] == batch[place] { continue }
       var reader = reader(VersionVector())
-      Piece.seal(&changed)
+      Batch.seal(&changed)
       do throws(ReplicationError) {
         _ = try reader.read(changed)
         taken.append(place)
       } catch {}
     }
-    #expect(taken.filter { place in !harmless(piece, sealed).contains { $0.contains(place) } } == [])
+    #expect(taken.filter { place in !harmless(batch, sealed).contains { $0.contains(place) } } == [])
   }
 
   /// Some changes of the key filter hide nothing. Arrivals may end later than the last event,
   /// because later ones may have been purged. Everything else is compared.
-  private func harmless(_ piece: [UInt8], _ sealed: SealedContents) -> [Range<Int>] {
-    let end = PieceLayout.headerSize + sealed.bytes.count
+  private func harmless(_ batch: [UInt8], _ sealed: SealedContents) -> [Range<Int>] {
+    let end = BatchLayout.headerSize + sealed.bytes.count
     let endIndex = varints(of: [sealed.sizes.end, sealed.sizes.rawBytes])
     let last = varints(of: [sealed.sizes.rawBytes])
-    let behind = piece.count - PieceLayout.trailerSize
+    let behind = batch.count - BatchLayout.trailerSize
     return [end - sealed.sizes.filter..<end, behind - endIndex..<behind - last]
   }
 
@@ -345,37 +347,37 @@ import Testing
 
   /// Blocks that differ from the index, with matching checksums.
   @Test func blocksOfOtherEventsAreRefused() throws {
-    let pieces = try pieces(of: try sender()).pieces
-    let sealed = try #require(try Piece(decoding: pieces[0]).sealed)
-    let other = try #require(try Piece(decoding: pieces[1]).sealed)
-    var streams = try Piece(decoding: pieces[0]).streams
+    let batches = try batches(of: try sender()).batches
+    let sealed = try #require(try Batch(decoding: batches[0]).sealed)
+    let other = try #require(try Batch(decoding: batches[1]).sealed)
+    var streams = try Batch(decoding: batches[0]).streams
     var reader = reader(VersionVector())
     // The streams of one file with the blocks of another.
     #expect(throws: ReplicationError.self) {
-      _ = try reader.read(Piece.encode(sender: LogID(1), streams: streams, sealed: other))
+      _ = try reader.read(Batch.encode(sender: LogID(1), streams: streams, sealed: other))
     }
     // A stream hash that is not the sum of its events.
     streams[0].range.hash += StreamHash(high: 0, low: 1)
     #expect(throws: ReplicationError.self) {
-      _ = try reader.read(Piece.encode(sender: LogID(1), streams: streams, sealed: sealed))
+      _ = try reader.read(Batch.encode(sender: LogID(1), streams: streams, sealed: sealed))
     }
-    #expect(reader.knowledge.isEmpty)
+    #expect(reader.versionVector.isEmpty)
   }
 
   /// If the sender's log belongs to the user, indexes are not compared with blocks, so a false
   /// index is adopted. Adopted files never trap, and `verify` finds relevant differences. Seed 23.
   @Test func whatABelievedIndexLiesIsFoundLater() throws {
-    let piece = try pieces(of: try sender()).pieces[0]
-    let sealed = try #require(try Piece(decoding: piece).sealed)
-    let end = PieceLayout.headerSize + sealed.bytes.count
+    let batch = try batches(of: try sender()).batches[0]
+    let sealed = try #require(try Batch(decoding: batch).sealed)
+    let end = BatchLayout.headerSize + sealed.bytes.count
     let index = end - sealed.sizes.footer - sealed.sizes.filter
     var random = SplitMix64(seed: 23)
     var (taken, unseen): ([Int], [Int]) = ([], [])
-    for place in stride(from: index, to: piece.count - PieceLayout.trailerSize, by: 3) {
-      var changed = Array(piece.dropLast(36))
+    for place in stride(from: index, to: batch.count - BatchLayout.trailerSize, by: 3) {
+      var changed = Array(batch.dropLast(36))
       changed[place] = random.element([0, 1, changed[place] ^ 1, changed[place] &+ 1, 0x7F, 0xFF])
-      if changed[place] == piece[place] { continue }
-      Piece.seal(&changed)
+      if changed[place] == batch[place] { continue }
+      Batch.seal(&changed)
       var reader = reader(VersionVector(), trustsIndexes: true)
       let receiver = try Site(id: 2)
       do {
@@ -391,36 +393,36 @@ import Testing
     // As with comparison: see above.
     #expect(!taken.isEmpty)
     #expect(
-      unseen.filter { place in !harmless(piece, sealed).contains { $0.contains(place) } } == [],
+      unseen.filter { place in !harmless(batch, sealed).contains { $0.contains(place) } } == [],
       "the index: \(index)..<\(end), \(sealed.sizes)")
   }
 
   /// Everything except the index of the blocks is compared, for every sender.
   @Test func aBelievedSenderIsBelievedNothingElse() throws {
     let sender = try sender()
-    let (pieces, _) = try pieces(of: sender)
-    for index in stride(from: 0, to: pieces[0].count, by: 61) {
-      var spoilt = pieces[0]
+    let (batches, _) = try batches(of: sender)
+    for index in stride(from: 0, to: batches[0].count, by: 61) {
+      var spoilt = batches[0]
       spoilt[index] ^= 1 << UInt8(index % 8)
       var reader = reader(VersionVector(), trustsIndexes: true)
       #expect(throws: ReplicationError.self, "byte \(index)") { _ = try reader.read(spoilt) }
     }
     var skipping = reader(VersionVector(), trustsIndexes: true)
-    #expect(throws: ReplicationError.self, "a gap") { _ = try skipping.read(pieces[1]) }
+    #expect(throws: ReplicationError.self, "a gap") { _ = try skipping.read(batches[1]) }
     var narrow = reader(VersionVector(), try Scope(patterns: ["tenant=b"]), trustsIndexes: true)
-    #expect(throws: ReplicationError.self, "a foreign partition") { _ = try narrow.read(pieces[0]) }
+    #expect(throws: ReplicationError.self, "a foreign partition") { _ = try narrow.read(batches[0]) }
     var held = VersionVector()
-    for stream in try Piece(decoding: pieces[0]).streams {
+    for stream in try Batch(decoding: batches[0]).streams {
       held[stream.range.partition, stream.range.origin] = StreamHead(
         sequence: stream.range.to, hash: stream.range.hash + StreamHash(high: 1, low: 0))
     }
     var forked = reader(held, trustsIndexes: true)
     #expect {
-      _ = try forked.read(pieces[1])
+      _ = try forked.read(batches[1])
     } throws: { error in (error as? ReplicationError)?.fork != nil }
     var honest = reader(VersionVector(), trustsIndexes: true)
-    for piece in pieces { _ = try honest.read(piece) }
-    #expect(honest.knowledge == (try sender.log.streams()))
+    for batch in batches { _ = try honest.read(batch) }
+    #expect(honest.versionVector == (try sender.log.streams()))
   }
 
   /// A deflate stream with a distance code that the format reserves. libdeflate reads it, zlib does
@@ -430,9 +432,11 @@ import Testing
     var maker = EventMaker(seed: 5)
     var events = maker.commit(1)
     events[0].assignments[1].value = .string(String(repeating: "x", count: 40_000))
-    let numbered = events.enumerated().map { BlockEvent(arrival: UInt64($0.offset), event: $0.element) }
+    let numbered = events.enumerated().map {
+      BlockEvent(relativePosition: UInt64($0.offset), event: $0.element)
+    }
     let (bytes, sizes) = try SealedContents.encoded(
-      numbered, notes: [:], digests: events.map(\.digest.hash))
+      numbered, messages: [:], digests: events.map(\.digest.hash))
     let sealed = try SealedContents(bytes[...], sizes)
     let block = try craftedBlock(of: events, distanceCode)
     var footer = sealed.footer
@@ -450,12 +454,12 @@ import Testing
             hash: events[0].digest.hash), hashBefore: .zero)
       }
     }
-    let piece = Piece.encode(sender: LogID(1), streams: streams, sealed: crafted)
+    let batch = Batch.encode(sender: LogID(1), streams: streams, sealed: crafted)
     var reader = reader(VersionVector())
     if distanceCode < 30 {
-      #expect(try reader.read(piece).eventCount == 1)
+      #expect(try reader.read(batch).eventCount == 1)
     } else {
-      #expect(throws: ReplicationError.self) { _ = try reader.read(piece) }
+      #expect(throws: ReplicationError.self) { _ = try reader.read(batch) }
     }
   }
 
@@ -463,7 +467,7 @@ import Testing
   /// equal those 24,577 bytes before.
   private func craftedBlock(of events: [Event], _ distanceCode: UInt32) throws -> [UInt8] {
     var writer = BlockWriter(level: 0)
-    for (index, event) in events.enumerated() { writer.append(event, arrival: UInt64(index)) }
+    for (index, event) in events.enumerated() { writer.append(event, relativePosition: UInt64(index)) }
     let plain = writer.finish()
     var place = 2
     var numbers: [Int] = []
@@ -529,23 +533,23 @@ import Testing
   }
 
   @Test func keysOfAnotherPartitionAreRefused() throws {
-    let piece = try pieces(of: try sender()).pieces[0]
+    let batch = try batches(of: try sender()).batches[0]
     let schema = try SDL.read(
       """
       type Book @model { shop: ID! @primaryKey(sortKeyFields: ["title"]) title: String! count: Int }
       """
     ).schema
     var reader = ShipmentReader(
-      sender: LogID(1), scope: NarrowedScope(.everything), knowledge: VersionVector(), schema: schema,
+      sender: LogID(1), scope: NarrowedScope(.everything), versionVector: VersionVector(), schema: schema,
       names: ("chur", "basel"))
-    #expect(throws: ReplicationError.self) { _ = try reader.read(piece) }
+    #expect(throws: ReplicationError.self) { _ = try reader.read(batch) }
   }
 
   @Test func sealedPiecesCanBeInspected() throws {
     let sender = try sender()
-    let pieces = try pieces(of: sender).pieces
+    let batches = try batches(of: sender).batches
     let disk = SimulatedFileSystem()
-    disk.plant(Array(pieces.joined()), at: "/shipment")
+    disk.plant(Array(batches.joined()), at: "/shipment")
     var parts: [InspectedPart] = []
     try ShipmentInspection.run(
       try InspectedFile(path: "/shipment", fileSystem: disk), InspectionRequest(isComplete: true)

@@ -18,22 +18,25 @@ import StemmaSimulation
     let side = Fork.Side(node: "Basel", hash: random.hash())
     let partition = Partition("tenantId=acme")
     let errors: [ReplicationError] = [
-      .malformed("piece", "nonsense"), .overLimit("piece", found: 1 << 63, limit: 5),
-      .newerFormat("greeting", found: 2, supported: 1), .damaged("piece", "digest"), .sameLog(LogID(.max)),
+      .malformed("batch", "nonsense"), .overLimit("batch", found: 1 << 63, limit: 5),
+      .newerFormat("greeting", found: 2, supported: 1), .corrupt("batch", "digest"), .sameLog(LogID(.max)),
       .schemaConflict(["A", "B"]), .schemaUnreadable("line 1"), .notPermitted([partition]),
       .unexpectedMessage("end", expected: "greeting"),
-      .fork(Fork(partition: partition, origin: Origin(1), sequence: Sequence(4), finder: side, peer: side)),
-      .gap(partition, Origin(2), expected: Sequence(3), found: Sequence(7)), .foreignPartition(partition),
-      .hostileEvent(EventName(partition: partition, dot: EventID(Origin(1), Sequence(2))), "why"),
+      .fork(
+        Fork(partition: partition, origin: Origin(1), sequence: SequenceNumber(4), finder: side, peer: side)),
+      .gap(partition, Origin(2), expected: SequenceNumber(3), found: SequenceNumber(7)),
+      .foreignPartition(partition),
+      .hostileEvent(QualifiedEventID(partition: partition, id: EventID(Origin(1), SequenceNumber(2))), "why"),
       .incomplete("half"), .failed("disk"),
     ]
     return [
       .greeting(greeting), .offer(scope), .offer(NarrowedScope(.everything)),
-      .request(TransferRequest(scope: scope, knowledge: random.knowledge(partitions: 3))),
-      .chunk(Chunk(piece: 3, isLast: true, bytes: [1, 2, 3])),
+      .request(TransferRequest(scope: scope, versionVector: random.versionVector(partitions: 3))),
+      .chunk(Chunk(batch: 3, isLast: true, bytes: [1, 2, 3])),
       .end(
-        TransferEnd(pieces: 1, events: 300, bytesRead: 70_000, knowledge: random.knowledge(partitions: 2))),
-      .acknowledgement(random.knowledge(partitions: 2)),
+        TransferEnd(
+          batches: 1, events: 300, bytesRead: 70_000, versionVector: random.versionVector(partitions: 2))),
+      .acknowledgement(random.versionVector(partitions: 2)),
     ] + errors.map { .refusal($0) }
   }
 
@@ -139,7 +142,7 @@ import StemmaSimulation
       (0, false), (1, true), (ReplicationLimits.chunk, true), (ReplicationLimits.chunk + 1, false),
     ] {
       let bytes = SessionMessage.chunk(
-        Chunk(piece: 0, isLast: false, bytes: ArraySlice(repeating: 7, count: size))
+        Chunk(batch: 0, isLast: false, bytes: ArraySlice(repeating: 7, count: size))
       ).encoded
       if isTaken {
         #expect(throws: Never.self) { try SessionMessage(decoding: bytes) }

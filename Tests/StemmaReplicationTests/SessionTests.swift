@@ -1,6 +1,7 @@
 import StemmaEvents
 import StemmaLog
 import StemmaSchema
+import StemmaSimulation
 import Testing
 
 @testable import StemmaReplication
@@ -9,9 +10,9 @@ import Testing
   private func pair() -> (MemoryNode, MemoryNode) {
     var one = MemoryNode("basel", id: 1)
     var two = MemoryNode("chur", id: 2)
-    one.write([("t=a", 1), ("t=b", 1)], note: CommitNote(by: "Ann", note: "first"))
+    one.write([("t=a", 1), ("t=b", 1)], message: CommitMessage(author: "Ann", text: "first"))
     two.write([("t=a", 2)])
-    two.write([("t=c", 1)], note: CommitNote(source: "x.ndjson:3"))
+    two.write([("t=c", 1)], message: CommitMessage(source: "x.ndjson:3"))
     return (one, two)
   }
 
@@ -28,7 +29,7 @@ import Testing
     let pulled = try #require(talk.summary?.pulled)
     #expect(pulled.partitions.map(\.description) == ["t=a", "t=c"])
     #expect(pulled.events == 2 && pulled.bytesShipped > 0 && pulled.bytesRead > 0)
-    #expect(talk.answeredSummary?.peerKnowledge == talk.opening.knowledge)
+    #expect(talk.answeredSummary?.peerVector == talk.opening.versionVector)
 
     // Again: nothing is moved or read, and nothing counts as a deletion.
     var again = Conversation(talk.opening, talk.answering)
@@ -57,10 +58,10 @@ import Testing
     var talk = Conversation(one, two)
     try talk.run(.sync)
     #expect(talk.opening.contents() == talk.answering.contents())
-    #expect(talk.opening.knowledge == talk.answering.knowledge)
+    #expect(talk.opening.versionVector == talk.answering.versionVector)
     #expect(talk.opening.notes() == talk.answering.notes())
-    #expect(talk.summary?.peerKnowledge == talk.opening.knowledge)
-    #expect(talk.opening.knowledge.lag(against: talk.answering.knowledge).allSatisfy { $0.isInSync })
+    #expect(talk.summary?.peerVector == talk.opening.versionVector)
+    #expect(talk.opening.versionVector.lag(against: talk.answering.versionVector).allSatisfy { $0.isInSync })
   }
 
   @Test func aRunIsNarrowedToPatternsOfTheOwnScope() throws {
@@ -69,7 +70,7 @@ import Testing
     two.write("t=d")
     var talk = Conversation(one, two)
     try talk.run(.pull, narrowedTo: try Scope(patterns: ["t=c", "t=d"]))
-    #expect(talk.opening.knowledge.sortedPartitions.map(\.description) == ["t=a", "t=c"])
+    #expect(talk.opening.versionVector.sortedPartitions.map(\.description) == ["t=a", "t=c"])
     #expect(talk.summary?.pulled?.partitions.map(\.description) == ["t=c"])
     // A relay sends exactly the events that it holds.
     var third = MemoryNode("davos", id: 3)
@@ -151,7 +152,7 @@ import Testing
     let node = pair().0
     let samples = try SessionMessageTests.samples()
     for message in samples {
-      var answering = Session.answering(node.asSessionNode, knowledge: node.knowledge)
+      var answering = Session.answering(node.asSessionNode, versionVector: node.versionVector)
       switch (answering.receive(message), message) {
       case (.send, .greeting): break
       case (.failed(.refusedByPeer, nil), .refusal): break
@@ -159,7 +160,7 @@ import Testing
       case (let outcome, _): Issue.record("\(message.name): \(outcome)")
       }
     }
-    var far = Session.answering(node.asSessionNode, knowledge: node.knowledge)
+    var far = Session.answering(node.asSessionNode, versionVector: node.versionVector)
     var peer = node
     peer = MemoryNode("chur", id: 9)
     _ = far.receive(.greeting(peer.greeting))
@@ -207,7 +208,7 @@ import Testing
 
   /// The copy wrote three events under the old origin, the original one. The reader needs only the
   /// copy's later events, so no common event id is compared. The stream hash reveals the fork.
-  @Test func aForkIsFoundByTheStreamHashWhenNoDotOverlaps() throws {
+  @Test func aForkIsFoundByTheStreamHashWhenNoIDOverlaps() throws {
     var original = MemoryNode("basel", id: 1)
     original.write("t=a")
     var copy = original
@@ -217,14 +218,14 @@ import Testing
     var first = Conversation(reader, original)
     try first.run(.pull)
     reader = first.opening
-    #expect(reader.knowledge[Partition("t=a"), original.origin].sequence == Sequence(2))
+    #expect(reader.versionVector[Partition("t=a"), original.origin].sequence == SequenceNumber(2))
 
     var second = Conversation(reader, copy)
     try second.run(.pull)
     guard case .fork(let fork) = second.answeringError else {
       Issue.record("not found by the sender"); return
     }
-    #expect(fork.sequence == Sequence(2))
+    #expect(fork.sequence == SequenceNumber(2))
     #expect(second.openingError == .refusedByPeer(.fork(fork)))
     #expect(second.opening.contents() == reader.contents())
 
@@ -234,18 +235,20 @@ import Testing
     let blind = VersionVector([
       Partition("t=a"): [
         copy.origin: StreamHead(
-          sequence: Sequence(2), hash: copy.files[0][0].event.digest.hash + copy.files[0][1].event.digest.hash
+          sequence: SequenceNumber(2),
+          hash: copy.files[0][0].event.digest.hash + copy.files[0][1].event.digest.hash
         )
       ]
     ])
     let plan = try ShipmentPlan(
       source: source, scope: NarrowedScope(.everything), above: blind, names: ("copy", "chur"))
     var writer = ShipmentWriter(source: source, plan: plan, sender: copy.logID, bytesReadBefore: 0)
-    let piece = try #require(try writer.next())
+    let batch = try #require(try writer.next())
     var shipment = ShipmentReader(
-      sender: copy.logID, scope: NarrowedScope(.everything), knowledge: reader.knowledge, schema: Schema(),
+      sender: copy.logID, scope: NarrowedScope(.everything), versionVector: reader.versionVector,
+      schema: Schema(),
       names: ("chur", "copy"))
-    #expect { try shipment.read(piece) } throws: { error in
+    #expect { try shipment.read(batch) } throws: { error in
       guard case .fork(let fork) = error as? ReplicationError else { return false }
       return fork.finder.node == "chur" && fork.peer.node == "copy"
     }
@@ -256,40 +259,40 @@ import Testing
     var (one, two) = pair()
     for key in 0..<4 { two.write("t=a", Int64(key)) }
     var whole = Conversation(one, two)
-    whole.pieceTarget = 1
+    whole.batchTarget = 1
     try whole.run(.pull)
     let chunks = whole.messages.filter { $0.name == "chunk" }
     #expect(chunks.count > 3)
 
     var (session, _) = Session.opening(one.asSessionNode)
     _ = session.receive(.greeting(two.greeting))
-    _ = session.begin(.pull, node: one.asSessionNode, scope: one.scope, knowledge: one.knowledge)
+    _ = session.begin(.pull, node: one.asSessionNode, scope: one.scope, versionVector: one.versionVector)
     guard case .adopt(let first) = session.receive(chunks[0]) else {
-      Issue.record("the first piece was not handed out")
+      Issue.record("the first batch was not handed out")
       return
     }
-    #expect(!session.isPieceWaiting && session.isAdopting)
+    #expect(!session.isBatchWaiting && session.isAdopting)
     guard case .wait = session.receive(chunks[1]) else {
-      Issue.record("the second piece was not taken")
+      Issue.record("the second batch was not taken")
       return
     }
     session.checkInvariants()
-    #expect(session.isPieceWaiting)
+    #expect(session.isBatchWaiting)
     var full = session
     guard case .failed(.unexpectedMessage("chunk", "none"), _) = full.receive(chunks[2]) else {
-      Issue.record("two pieces wait")
+      Issue.record("two batches wait")
       return
     }
     try one.adopt(first)
-    guard case .adopt(let second) = session.adopted(knowledge: one.knowledge) else {
-      Issue.record("the second piece was not handed out")
+    guard case .adopt(let second) = session.adopted(versionVector: one.versionVector) else {
+      Issue.record("the second batch was not handed out")
       return
     }
     session.checkInvariants()
-    #expect(second.streams != first.streams && !session.isPieceWaiting)
+    #expect(second.streams != first.streams && !session.isBatchWaiting)
     try one.adopt(second)
-    guard case .wait = session.adopted(knowledge: one.knowledge) else {
-      Issue.record("there is no third piece")
+    guard case .wait = session.adopted(versionVector: one.versionVector) else {
+      Issue.record("there is no third batch")
       return
     }
   }
@@ -306,14 +309,14 @@ import Testing
 
     var (session, _) = Session.opening(one.asSessionNode)
     _ = session.receive(.greeting(two.greeting))
-    _ = session.begin(.pull, node: one.asSessionNode, scope: one.scope, knowledge: one.knowledge)
+    _ = session.begin(.pull, node: one.asSessionNode, scope: one.scope, versionVector: one.versionVector)
     var endless = session
     for (place, byte) in chunk.bytes.enumerated() {
       let isLast = place == chunk.bytes.count - 1
-      let outcome = session.receive(.chunk(Chunk(piece: 0, isLast: isLast, bytes: [byte])))
+      let outcome = session.receive(.chunk(Chunk(batch: 0, isLast: isLast, bytes: [byte])))
       switch outcome {
       case .wait: #expect(!isLast)
-      case .adopt(let piece): #expect(isLast && piece.storedSize == chunk.bytes.count)
+      case .adopt(let batch): #expect(isLast && batch.storedSize == chunk.bytes.count)
       default: Issue.record("byte \(place) was refused: \(outcome)")
       }
       session.checkInvariants()
@@ -323,7 +326,7 @@ import Testing
     let limit = ReplicationLimits.chunk
     for length in [1, limit, limit - 1, 1, 1, limit / 2, limit / 2, limit / 2 + 1] {
       let bytes = ArraySlice<UInt8>(repeating: 0, count: length)
-      _ = endless.receive(.chunk(Chunk(piece: 0, isLast: false, bytes: bytes)))
+      _ = endless.receive(.chunk(Chunk(batch: 0, isLast: false, bytes: bytes)))
       endless.checkInvariants()
     }
     guard case .receiving(let receiving) = endless.state else {
@@ -341,12 +344,12 @@ import Testing
     for sharesMemory in [false, true] {
       var node = two.asSessionNode
       node.sharesMemory = sharesMemory
-      var session = Session.answering(node, knowledge: two.knowledge)
+      var session = Session.answering(node, versionVector: two.versionVector)
       session.state = .shipping(
         Session.Shipping(
-          request: TransferRequest(scope: NarrowedScope(.everything), knowledge: VersionVector()),
+          request: TransferRequest(scope: NarrowedScope(.everything), versionVector: VersionVector()),
           summary: TransferSummary(direction: .sent)))
-      let chunks = session.piece(bytes).compactMap { if case .chunk(let chunk) = $0 { chunk } else { nil } }
+      let chunks = session.batch(bytes).compactMap { if case .chunk(let chunk) = $0 { chunk } else { nil } }
       #expect(chunks.map(\.bytes.count) == (sharesMemory ? [bytes.count] : [bytes.count - 1, 1]))
       #expect(chunks.last?.isLast == true)
     }
@@ -359,12 +362,12 @@ import Testing
     for key in 0..<40 { two.write([("t=a", Int64(key)), ("t=b", Int64(key))]) }
     for key in 0..<5 { one.write("t=d", Int64(key)) }
     var whole = Conversation(one, two)
-    whole.pieceTarget = 1
+    whole.batchTarget = 1
     try whole.run(.sync)
     #expect(whole.messages.count > 40)
-    for cut in 1...whole.messages.count {
+    for cut in stride(from: 1, through: whole.messages.count, by: Trials.stride(3)) {
       var talk = Conversation(one, two)
-      talk.pieceTarget = 1
+      talk.batchTarget = 1
       talk.deliver = { number, _ in number == cut ? .lost : .whole }
       try talk.run(.sync)
       if cut < whole.messages.count { #expect(talk.openingError != nil || talk.answeringError != nil) }

@@ -11,16 +11,16 @@ import Testing
     var node = MemoryNode("basel", id: 1)
     for round in 0..<4 {
       let keys = (0..<200).map { ($0 % 2 == 0 ? "t=a" : "t=b", Int64(round * 100 + $0)) }
-      node.write(keys.map { (partition: $0.0, $0.1) }, note: CommitNote(by: "Ann"))
+      node.write(keys.map { (partition: $0.0, $0.1) }, message: CommitMessage(author: "Ann"))
     }
     let source = node.source
     let plan = try ShipmentPlan(
       source: source, scope: NarrowedScope(.everything), above: VersionVector(), names: ("basel", "receiver"))
     var writer = ShipmentWriter(
-      source: source, plan: plan, sender: node.logID, bytesReadBefore: 0, pieceTarget: 1)
+      source: source, plan: plan, sender: node.logID, bytesReadBefore: 0, batchTarget: 1)
     var bytes: [UInt8] = []
-    while let piece = try writer.next() { bytes += piece }
-    #expect(writer.pieceCount > 1)
+    while let batch = try writer.next() { bytes += batch }
+    #expect(writer.batchCount > 1)
     return bytes
   }
 

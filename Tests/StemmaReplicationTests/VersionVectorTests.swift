@@ -10,22 +10,22 @@ import StemmaSimulation
     + [0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2]
 
   @Test func goldenBytes() throws {
-    var knowledge = VersionVector()
-    knowledge[Partition("A"), Origin(7)] = StreamHead(
-      sequence: Sequence(129), hash: StreamHash(high: 1, low: 2))
-    #expect(knowledge.encoded == Self.golden)
-    #expect(try VersionVector(decoding: Self.golden) == knowledge)
+    var versionVector = VersionVector()
+    versionVector[Partition("A"), Origin(7)] = StreamHead(
+      sequence: SequenceNumber(129), hash: StreamHash(high: 1, low: 2))
+    #expect(versionVector.encoded == Self.golden)
+    #expect(try VersionVector(decoding: Self.golden) == versionVector)
   }
 
   @Test func encodingIsCanonicalAndReadBack() throws {
     var random = SplitMix64(seed: 3)
     for size in [0, 1, 2, 50] {
-      let knowledge = random.knowledge(partitions: size)
-      var padded = knowledge
+      let versionVector = random.versionVector(partitions: size)
+      var padded = versionVector
       padded[Partition("unheld"), Origin(1)] = .none
       padded.partitions[Partition("empty")] = [:]
-      #expect(padded.encoded == knowledge.encoded)
-      #expect(try VersionVector(decoding: knowledge.encoded) == knowledge)
+      #expect(padded.encoded == versionVector.encoded)
+      #expect(try VersionVector(decoding: versionVector.encoded) == versionVector)
     }
   }
 
@@ -59,7 +59,7 @@ import StemmaSimulation
   @Test func lagCountsEventsInBothDirections() {
     let (a, b) = (Partition("A"), Partition("B"))
     func head(_ sequence: UInt64, _ hash: UInt64 = 1) -> StreamHead {
-      StreamHead(sequence: Sequence(sequence), hash: StreamHash(high: 0, low: hash))
+      StreamHead(sequence: SequenceNumber(sequence), hash: StreamHash(high: 0, low: hash))
     }
     let own = VersionVector([a: [Origin(1): head(5), Origin(2): head(3)], b: [Origin(1): head(2, 8)]])
     let peer = VersionVector([a: [Origin(1): head(4), Origin(3): head(9)], b: [Origin(1): head(2, 9)]])

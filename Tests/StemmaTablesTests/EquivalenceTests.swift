@@ -29,8 +29,8 @@ import StemmaSimulation
       #expect(try live.exported() == export, "seed \(seed), batch \(batch)")
       #expect(try live.digests() == digests, "seed \(seed), batch \(batch)")
       #expect(try live.conflicts() == rebuilt.conflicts(), "seed \(seed), batch \(batch)")
-      let knowledge = try live.read { reader throws(TablesError) in try reader.knowledge() }
-      #expect(try rebuilt.read { reader throws(TablesError) in try reader.knowledge() } == knowledge)
+      let versionVector = try live.read { reader throws(TablesError) in try reader.versionVector() }
+      #expect(try rebuilt.read { reader throws(TablesError) in try reader.versionVector() } == versionVector)
       for table in ["_stemma_commits", "_stemma_tombstones", "_stemma_conflicts"] {
         #expect(try live.lines("SELECT * FROM \(table)") == rebuilt.lines("SELECT * FROM \(table)"))
       }
@@ -52,9 +52,10 @@ import StemmaSimulation
       // Seals after every third append.
       if number % 3 == 2 { try log.seal() }
     }
-    let knowledge = try log.streams()
+    let versionVector = try log.streams()
     let report = try Tables.rebuild(
-      at: folder.tables, schema: writers.schema, knowledge: knowledge, token: log.token, from: log.recordFiles
+      at: folder.tables, schema: writers.schema, versionVector: versionVector, token: log.token,
+      from: log.recordFiles
     )
     #expect(report.events == UInt64(order.count))
     let made = try Tables.open(at: folder.tables, schema: writers.schema, mode: .readOnly)
@@ -103,9 +104,10 @@ import StemmaSimulation
     _ = try log.append([Commit(order)])
     try log.sync()
     try log.seal()
-    let knowledge = try log.streams()
+    let versionVector = try log.streams()
     try Tables.rebuild(
-      at: folder.tables, schema: writers.schema, knowledge: knowledge, token: log.token, from: log.recordFiles
+      at: folder.tables, schema: writers.schema, versionVector: versionVector, token: log.token,
+      from: log.recordFiles
     )
     let made = try Tables.open(at: folder.tables, schema: writers.schema, mode: .readOnly)
     try made.check()
@@ -125,7 +127,7 @@ import StemmaSimulation
     let plain = try randomHistory(seed: UInt64(300 + seed), count: 300, origins: seed % 2 == 0 ? 1 : 3)
     let sparse = plain.events.map { event in
       var event = event
-      event.assignments.removeAll { ($0.field.utf8.count + Int(event.dot.sequence.rawValue)) % 3 == 0 }
+      event.assignments.removeAll { ($0.field.utf8.count + Int(event.id.sequence.rawValue)) % 3 == 0 }
       return event
     }
     let text = SDL.print(plain.schema)
@@ -140,9 +142,10 @@ import StemmaSimulation
     _ = try log.append([Commit(sparse)])
     try log.sync()
     try log.seal()
-    let knowledge = try log.streams()
+    let versionVector = try log.streams()
     try Tables.rebuild(
-      at: folder.tables, schema: schema, knowledge: knowledge, token: log.token, from: log.recordFiles)
+      at: folder.tables, schema: schema, versionVector: versionVector, token: log.token, from: log.recordFiles
+    )
     let made = try Tables.open(at: folder.tables, schema: schema, mode: .readOnly)
     try made.check()
     let live = try Tables.inMemory(schema: schema)
@@ -194,13 +197,13 @@ import StemmaSimulation
   private func naiveSiblings(_ events: [Event], _ supersedes: (Event, Event) -> Bool) -> [Event] {
     events.filter { event in
       !events.contains { other in
-        other.dot != event.dot && other.context.covers(event.dot) && supersedes(event, other)
+        other.id != event.id && other.context.covers(event.id) && supersedes(event, other)
       }
     }
   }
 
   private func winner(_ events: [Event]) -> Event? {
-    events.max { ($0.version, $0.timestamp, $0.dot) < ($1.version, $1.timestamp, $1.dot) }
+    events.max { ($0.version, $0.timestamp, $0.id) < ($1.version, $1.timestamp, $1.id) }
   }
 
   @Test func applyingAnEventTwiceChangesNothing() throws {

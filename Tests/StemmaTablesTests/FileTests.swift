@@ -36,9 +36,9 @@ import Testing
     #expect(try changed.digests() != digests)
     try changed.close()
     try Tables.rebuild(at: folder.tables, writers.schema, writers.events)
-    let mended = try Tables.open(at: folder.tables, schema: writers.schema, mode: .readOnly)
-    #expect(try mended.exported() == export)
-    #expect(try mended.digests() == digests)
+    let recovered = try Tables.open(at: folder.tables, schema: writers.schema, mode: .readOnly)
+    #expect(try recovered.exported() == export)
+    #expect(try recovered.digests() == digests)
   }
 
   /// A reused statement must report only the corruption of its current run.
@@ -66,17 +66,17 @@ import Testing
     // SQLite then commits nothing.
     #expect {
       try tables.write { transaction throws(TablesError) in
-        for (key, isDamaged) in [("1", true), ("4", false)] {
+        for (key, isCorrupt) in [("1", true), ("4", false)] {
           let statement = try transaction.prepare("SELECT name FROM teams WHERE id = ?")
           statement.bind(1, .string(key))
           do throws(TablesError) {
-            #expect(try statement.step() && !isDamaged)
+            #expect(try statement.step() && !isCorrupt)
             statement.reset()
-          } catch { #expect(isDamaged) }
-          #expect((statement.damage != nil) == isDamaged)
+          } catch { #expect(isCorrupt) }
+          #expect((statement.corruption != nil) == isCorrupt)
         }
       }
-    } throws: { isDamage($0) }
+    } throws: { isCorruption($0) }
   }
 
   /// New events would continue a nonexistent stream, or be refused by every peer with the right
@@ -94,8 +94,8 @@ import Testing
     let tables = try Tables.open(at: folder.tables, schema: writers.schema, mode: .readWrite)
     try sqlite3(folder.tables, change)
     #expect {
-      try tables.read { reader throws(TablesError) in try reader.knowledge() }
-    } throws: { isDamage($0) }
+      try tables.read { reader throws(TablesError) in try reader.versionVector() }
+    } throws: { isCorruption($0) }
     try expectNoWriterOpens(folder, writers)
   }
 
@@ -122,7 +122,7 @@ import Testing
   private func expectNoWriterOpens(_ folder: TemporaryFolder, _ writers: Writers) throws {
     #expect {
       try Tables.open(at: folder.tables, schema: writers.schema, mode: .readWrite)
-    } throws: { isDamage($0) }
+    } throws: { isCorruption($0) }
   }
 
   @Test(arguments: ["value = value - 1", "value = value * 2", "hash = NULL"])
@@ -134,7 +134,7 @@ import Testing
     let origin = try #require(writers.events.first?.commit.origin)
     #expect {
       try tables.read { reader throws(TablesError) in try reader.highestCommit(of: origin) }
-    } throws: { isDamage($0) }
+    } throws: { isCorruption($0) }
   }
 
   /// A trigger can silently discard a write.
@@ -152,7 +152,7 @@ import Testing
     for mode in [Tables.Mode.readOnly, .readWrite] {
       #expect {
         try Tables.open(at: folder.tables, schema: writers.schema, mode: mode)
-      } throws: { isDamage($0) }
+      } throws: { isCorruption($0) }
     }
   }
 
@@ -168,7 +168,7 @@ import Testing
     try tables.apply([])
     try tables.write { _ throws(TablesError) in }
     try sqlite3(folder.tables, change)
-    #expect { try tables.write { _ throws(TablesError) in } } throws: { isDamage($0) }
+    #expect { try tables.write { _ throws(TablesError) in } } throws: { isCorruption($0) }
     try tables.checkInvariants()
   }
 
@@ -181,8 +181,8 @@ import Testing
     }
   }
 
-  private func isDamage(_ error: any Error) -> Bool {
-    guard case .needsRebuild(_, .damaged)? = error as? TablesError else { return false }
+  private func isCorruption(_ error: any Error) -> Bool {
+    guard case .needsRebuild(_, .corrupt)? = error as? TablesError else { return false }
     return true
   }
 
@@ -195,7 +195,7 @@ import Testing
 
   /// Each bit of the header, and one bit of each byte in the rest of the page. That is SQLite's
   /// catalog: the root page and definition of each table.
-  @Test func damagedFirstPageIsReportedOrHarmless() throws {
+  @Test func corruptFirstPageIsReportedOrHarmless() throws {
     let folder = try TemporaryFolder()
     var writers = try made(folder, seed: 2)
     // Longer than a page: the usable page size determines the place of the overflow.
@@ -221,7 +221,7 @@ import Testing
           if mode == .readWrite {
             try tables.write { transaction throws(TablesError) in
               let held = Acknowledgement(
-                peer: "p", partition: Partition("p"), origin: Origin(9), sequence: Sequence(4))
+                peer: "p", partition: Partition("p"), origin: Origin(9), sequence: SequenceNumber(4))
               try transaction.confirm([held], by: "p", in: { _ in true })
             }
           }
@@ -235,8 +235,8 @@ import Testing
     }
     // The complete repair, over the corrupt file.
     try Tables.rebuild(at: folder.tables, writers.schema, writers.events)
-    let mended = try Tables.open(at: folder.tables, schema: writers.schema, mode: .readOnly)
-    #expect(try mended.exported() == export)
+    let recovered = try Tables.open(at: folder.tables, schema: writers.schema, mode: .readOnly)
+    #expect(try recovered.exported() == export)
   }
 
   @Test func fileThatIsNoDatabaseNeedsARebuild() throws {
@@ -270,7 +270,7 @@ import Testing
     for mode in [Tables.Mode.readOnly, .readWrite] {
       #expect {
         try Tables.open(at: folder.tables, schema: writers.schema, mode: mode)
-      } throws: { isDamage($0) }
+      } throws: { isCorruption($0) }
     }
     try Tables.rebuild(at: folder.tables, writers.schema, writers.events)
     try Tables.open(at: folder.tables, schema: writers.schema, mode: .readWrite).check()
@@ -278,7 +278,7 @@ import Testing
     #expect(names.contains("tables.sqlite\(suffix).aside0"))
   }
 
-  @Test func damagedStateIsReportedWithItsKey() throws {
+  @Test func corruptStateIsReportedWithItsKey() throws {
     let folder = try TemporaryFolder()
     var writers = Writers(try sampleSchema())
     try writers.write(.create, "Team", Key(.string("t1")))
@@ -288,7 +288,7 @@ import Testing
     #expect {
       _ = try tables.read { reader throws(TablesError) in try reader.get("Team", Key(.string("t1"))) }
     } throws: { error in
-      guard case TablesError.needsRebuild(_, .damaged(let what)) = error else { return false }
+      guard case TablesError.needsRebuild(_, .corrupt(let what)) = error else { return false }
       return what.contains("row of Team") && what.contains("t1")
     }
   }
@@ -351,7 +351,7 @@ import Testing
     var count = 0
     #expect(throws: Unreadable.self) {
       try Tables.rebuild(
-        at: folder.tables, schema: writers.schema, knowledge: nil, token: token(0),
+        at: folder.tables, schema: writers.schema, versionVector: nil, token: token(0),
         next: {
           count += 1
           if count > 3 { throw Unreadable() }
@@ -370,7 +370,7 @@ import Testing
     let tables = try Tables.open(at: folder.tables, schema: writers.schema, mode: .readWrite)
     try tables.write { transaction throws(TablesError) in
       let held = Acknowledgement(
-        peer: "p", partition: Partition("é=1"), origin: Origin(9), sequence: Sequence(4))
+        peer: "p", partition: Partition("é=1"), origin: Origin(9), sequence: SequenceNumber(4))
       try transaction.confirm([held], by: "p", in: { _ in true })
     }
     try tables.close()
@@ -379,7 +379,7 @@ import Testing
     #expect(
       try rebuilt.read { reader throws(TablesError) in try reader.acknowledgements() } == [
         Acknowledgement(
-          peer: "p", partition: Partition("é=1"), origin: Origin(9), sequence: Sequence(4))
+          peer: "p", partition: Partition("é=1"), origin: Origin(9), sequence: SequenceNumber(4))
       ])
   }
 

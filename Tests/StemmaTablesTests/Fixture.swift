@@ -21,7 +21,7 @@ func sampleSchema() throws -> Schema {
     type Counter @model { number: Int! @primaryKey value: Int updatedAt: AWSDateTime }
     type File @model {
       folder: String! @primaryKey(sortKeyFields: ["path"]) path: String! size: Int
-      note: String @index(name: "byNote", sortKeyFields: ["size"])
+      note: String @index(name: "authorAndMessage", sortKeyFields: ["size"])
     }
     type Reading @model { station: Int! @primaryKey(sortKeyFields: ["at"]) at: Float! ok: Boolean }
     """
@@ -60,7 +60,7 @@ struct Writers {
   /// All events in the order of creation, which keeps causes before effects.
   private(set) var events: [Event] = []
   private var seen: [Origin: [RecordName: RecordState]] = [:]
-  private var sequences: [Stream: Sequence] = [:]
+  private var sequences: [Stream: SequenceNumber] = [:]
   private var synced: [Origin: Int] = [:]
   private var milliseconds: UInt64 = 1_000_000
 
@@ -88,7 +88,7 @@ struct Writers {
     let event = Event(
       partition: partition, model: model, key: key, operation: operation,
       assignments: values.map { Assignment($0, $1) }.sorted { $0.field.hasBytes(before: $1.field) },
-      dot: EventID(origin, sequence), context: state.context, version: state.version.next,
+      id: EventID(origin, sequence), context: state.context, version: state.version.next,
       timestamp: Timestamp(milliseconds: milliseconds ?? self.milliseconds),
       commit: CommitID(origin, UInt64(events.count + 1)))
     _ = try state.apply(event, rules(model))
@@ -107,12 +107,12 @@ struct Writers {
     synced[origin] = events.count
   }
 
-  /// Another possible order of arrival: every stream in its own order, and causes before effects.
+  /// Another possible order of position: every stream in its own order, and causes before effects.
   func shuffled(_ generator: inout SplitMix64) -> [Event] {
     var waiting: [[Event]] = []
     var places: [Stream: Int] = [:]
     for event in events {
-      let stream = Stream(origin: event.dot.origin, partition: event.partition)
+      let stream = Stream(origin: event.id.origin, partition: event.partition)
       if let place = places[stream] {
         waiting[place].append(event)
       } else {
@@ -130,7 +130,7 @@ struct Writers {
       let name = RecordName(model: event.model, key: event.key)
       guard known[name, default: .empty].covers(event.context) else { continue }
       heads[stream] += 1
-      known[name, default: .empty].insert(event.dot)
+      known[name, default: .empty].insert(event.id)
       order.append(event)
     }
     return order
@@ -213,7 +213,7 @@ extension Tables {
       return a.key != b.key ? a.key < b.key : $0.position < $1.position
     }[...]
     return try rebuild(
-      at: path, schema: schema, knowledge: nil, token: token(events.count), filter: filter,
+      at: path, schema: schema, versionVector: nil, token: token(events.count), filter: filter,
       next: { byKey.popFirst() })
   }
 

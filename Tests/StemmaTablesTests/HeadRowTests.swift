@@ -10,7 +10,7 @@ import Testing
   @Test(arguments: [0, 1, 9, 10, 4_294_967_296, UInt64(Int64.max)], [0, 1, 0xa5, UInt64.max])
   func rowIsWrittenAsItsTextsSay(_ number: UInt64, _ word: UInt64) throws {
     let (partition, origin) = (Partition("tenant=é,1"), Origin(word))
-    let head = StreamHead(sequence: Sequence(number), hash: StreamHash(high: word, low: ~word))
+    let head = StreamHead(sequence: SequenceNumber(number), hash: StreamHash(high: word, low: ~word))
     let tables = try Tables.inMemory(schema: try sampleSchema())
     try tables.access { connection throws(TablesError) in
       try HeadRow(partition, origin, head).write(by: connection.prepare(HeadRow.upsertStream.description))
@@ -31,7 +31,8 @@ import Testing
       ])
     // Readers sum the columns.
     let sum = HeadRow(partition, origin, head).sum + HeadRow(origin, commit: number).sum
-    try tables.access { connection throws(TablesError) in #expect(try HeadSum.ofRows(connection) == sum) }
+    try tables.access { connection throws(TablesError) in #expect(try HeadChecksum.ofRows(connection) == sum)
+    }
     #expect(HeadRow.crc(partition.bytes, origin, Int64(number), digits) == streamCRC)
   }
 

@@ -27,7 +27,7 @@ import Testing
         for event in order { try events.apply(event, to: &state, Self.rules) }
         if !events.isEmpty { held += 1 }
         try events.applyAll(to: &state, Self.rules, leavesOut: false)
-        #expect(events.isEmpty && state == expected, "\(order.map(\.dot))")
+        #expect(events.isEmpty && state == expected, "\(order.map(\.id))")
       }
     }
     #expect(histories.count > 200 && held > 200)
@@ -40,8 +40,8 @@ import Testing
       RealMerge(LawModel.perField), contents: [Content(.update, ["a": .string("1")])], limit: 3)
     laws.checkAll(events: 3) { histories.append($0) }
     var lacking = 0
-    for history in histories where history[2].context.covers(history[1].dot) {
-      guard history[1].dot.origin != history[2].dot.origin else { continue }
+    for history in histories where history[2].context.covers(history[1].id) {
+      guard history[1].id.origin != history[2].id.origin else { continue }
       lacking += 1
       for leavesOut in [true, false] {
         var state = RecordState()
@@ -52,7 +52,7 @@ import Testing
           continue
         }
         try events.applyAll(to: &state, Self.rules, leavesOut: true)
-        #expect(events.isEmpty && !state.context.covers(history[2].dot))
+        #expect(events.isEmpty && !state.context.covers(history[2].id))
       }
     }
     #expect(lacking > 3)
@@ -62,7 +62,7 @@ import Testing
     guard !events.isEmpty else { return [[]] }
     return events.indices.flatMap { index -> [[Event]] in
       let event = events[index]
-      if events[..<index].contains(where: { $0.dot.origin == event.dot.origin }) { return [] }
+      if events[..<index].contains(where: { $0.id.origin == event.id.origin }) { return [] }
       var rest = events
       rest.remove(at: index)
       return orders(keepingStreamsOf: rest).map { [event] + $0 }

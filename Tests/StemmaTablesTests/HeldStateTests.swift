@@ -47,7 +47,7 @@ import Testing
         try reader.holdState()
         #expect(try name(reader) == "\(number)")
       }
-      if number.isMultiple(of: 7) { reader.letGoOfState() }
+      if number.isMultiple(of: 7) { reader.releaseState() }
       if number.isMultiple(of: 9) { try tables.checkpoint() }
     }
   }
@@ -60,7 +60,7 @@ import Testing
     try commit("new")
     #expect(try name(reader) == "old")
     #expect(try reader.snapshot { try name(reader) } == "old")
-    reader.letGoOfState()
+    reader.releaseState()
     #expect(try name(reader) == "new")
   }
 

@@ -165,7 +165,10 @@ import Testing
           .string("Captain.reference.teamId"),
           .string("CREATE INDEX \"Captain.reference.teamId\" ON \"captains\" (\"teamId\")"),
         ],
-        [.string("File.byNote"), .string("CREATE INDEX \"File.byNote\" ON \"files\" (\"note\", \"size\")")],
+        [
+          .string("File.authorAndMessage"),
+          .string("CREATE INDEX \"File.authorAndMessage\" ON \"files\" (\"note\", \"size\")"),
+        ],
         [
           .string("Member.reference.teamId"),
           .string("CREATE INDEX \"Member.reference.teamId\" ON \"members\" (\"teamId\")"),

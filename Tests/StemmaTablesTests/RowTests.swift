@@ -133,7 +133,7 @@ import Testing
     let head = try tables.read { reader throws(TablesError) in
       try reader.head(Partition("Later"), Origin(1))
     }
-    #expect(head.sequence == Sequence(1))
+    #expect(head.sequence == SequenceNumber(1))
     #expect(head.hash == writers.events[0].digest.hash)
   }
 }

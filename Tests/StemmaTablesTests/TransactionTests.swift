@@ -7,7 +7,7 @@ import Testing
 @testable import StemmaTables
 import StemmaSimulation
 
-private struct GivenUp: Error {}
+private struct AcceptedLoss: Error {}
 
 @Suite struct TransactionTests {
   private let key = Key(.string("t1"))
@@ -29,7 +29,7 @@ private struct GivenUp: Error {}
       let state = try transaction.state(of: key, in: team)
       #expect(state?.value(of: "name", MergeRules(team)) == .string("two"))
       #expect(try transaction.reader().get("Team", key)?.value(of: "name") == .string("two"))
-      #expect(try transaction.head(update.partition, Origin(1)).sequence == Sequence(2))
+      #expect(try transaction.head(update.partition, Origin(1)).sequence == SequenceNumber(2))
       #expect(try transaction.highestCommit(of: Origin(1)) == 2)
       #expect(try transaction.clock() == .zero)
       try transaction.keep(clock: update.timestamp)
@@ -41,13 +41,13 @@ private struct GivenUp: Error {}
     var (tables, writers) = try sample()
     let before = try (tables.exported(), tables.digests())
     let update = try writers.write(.update, "Team", key, ["name": .string("two")])
-    #expect(throws: GivenUp.self) {
-      try tables.write({ _ in GivenUp() }) { transaction throws(GivenUp) in
+    #expect(throws: AcceptedLoss.self) {
+      try tables.write({ _ in AcceptedLoss() }) { transaction throws(AcceptedLoss) in
         do throws(TablesError) {
           try transaction.apply(update)
           _ = try transaction.reader()
         } catch { Issue.record(error) }
-        throw GivenUp()
+        throw AcceptedLoss()
       }
     }
     #expect(try tables.exported() == before.0)
@@ -75,8 +75,8 @@ private struct GivenUp: Error {}
         transaction.advance(to: token(7))
       }
       transaction.checkInvariants()
-      do throws(GivenUp) {
-        try transaction.savepoint({ _ in GivenUp() }) { () throws(GivenUp) in
+      do throws(AcceptedLoss) {
+        try transaction.savepoint({ _ in AcceptedLoss() }) { () throws(AcceptedLoss) in
           do throws(TablesError) {
             try transaction.apply(failed)
             try transaction.apply(failedToo)
@@ -89,12 +89,12 @@ private struct GivenUp: Error {}
             }
             transaction.checkInvariants()
           } catch { Issue.record(error) }
-          throw GivenUp()
+          throw AcceptedLoss()
         }
         Issue.record("the savepoint did not pass the error on")
       } catch {}
       transaction.checkInvariants()
-      #expect(try transaction.head(first.partition, Origin(1)).sequence == Sequence(2))
+      #expect(try transaction.head(first.partition, Origin(1)).sequence == SequenceNumber(2))
       try transaction.savepoint { () throws(TablesError) in try transaction.apply(second) }
     }
     try tables.check()
@@ -118,7 +118,7 @@ private struct GivenUp: Error {}
     }
     for (turn, event) in writers.events.enumerated() {
       try both[turn % 2].write { transaction throws(TablesError) in
-        #expect(try transaction.head(event.partition, Origin(1)).sequence == Sequence(UInt64(turn)))
+        #expect(try transaction.head(event.partition, Origin(1)).sequence == SequenceNumber(UInt64(turn)))
         #expect(try transaction.highestCommit(of: Origin(1)) == UInt64(turn))
         try transaction.apply(event)
         transaction.advance(to: token(turn + 1))
@@ -170,13 +170,13 @@ private struct GivenUp: Error {}
     for asksForRows in [false, true] {
       try tables.write { transaction throws(TablesError) in
         #expect(transaction.records.count == 1)
-        do throws(GivenUp) {
-          try transaction.savepoint({ _ in GivenUp() }) { () throws(GivenUp) in
+        do throws(AcceptedLoss) {
+          try transaction.savepoint({ _ in AcceptedLoss() }) { () throws(AcceptedLoss) in
             do throws(TablesError) {
               try transaction.apply(update)
               if asksForRows { _ = try transaction.reader() }
             } catch { Issue.record(error) }
-            throw GivenUp()
+            throw AcceptedLoss()
           }
         } catch {}
       }
@@ -195,7 +195,7 @@ private struct GivenUp: Error {}
     try tables.apply([good])
     var foreign = try writers.write(.update, "File", good.key)
     foreign.partition = Partition("folder=z")
-    foreign.dot = EventID(foreign.dot.origin, Sequence(1))
+    foreign.id = EventID(foreign.id.origin, SequenceNumber(1))
     try tables.write { transaction throws(TablesError) in
       #expect(transaction.records.count == 2)
       #expect(throws: TablesError.foreignPartition(foreign.partition, model: "File", good.key)) {
@@ -209,7 +209,7 @@ private struct GivenUp: Error {}
     var (tables, writers) = try sample()
     _ = try writers.write(.update, "Team", key, ["name": .string("lost")])
     let late = try writers.write(.update, "Team", key, ["name": .string("late")])
-    #expect(throws: TablesError.gap(late.partition, late.dot, held: Sequence(1))) {
+    #expect(throws: TablesError.gap(late.partition, late.id, held: SequenceNumber(1))) {
       try tables.apply([late])
     }
     try tables.check()
@@ -266,7 +266,8 @@ private struct GivenUp: Error {}
       func confirm(_ numbers: [(partition: String, sequence: UInt64)]) throws(TablesError) {
         let held = numbers.map {
           Acknowledgement(
-            peer: "p", partition: Partition($0.partition), origin: Origin(1), sequence: Sequence($0.sequence))
+            peer: "p", partition: Partition($0.partition), origin: Origin(1),
+            sequence: SequenceNumber($0.sequence))
         }
         try transaction.confirm(held, by: "p", in: { $0 != Partition("Unasked") })
       }
@@ -286,9 +287,9 @@ private struct GivenUp: Error {}
     #expect(
       try tables.read { reader throws(TablesError) in try reader.acknowledgements() } == [
         Acknowledgement(
-          peer: "p", partition: Partition("Member"), origin: Origin(1), sequence: Sequence(3)),
+          peer: "p", partition: Partition("Member"), origin: Origin(1), sequence: SequenceNumber(3)),
         Acknowledgement(
-          peer: "p", partition: Partition("Unasked"), origin: Origin(1), sequence: Sequence(5)),
+          peer: "p", partition: Partition("Unasked"), origin: Origin(1), sequence: SequenceNumber(5)),
       ])
   }
 }

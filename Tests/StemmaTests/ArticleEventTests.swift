@@ -387,7 +387,7 @@ struct ArticleEventTests {
     }
     #expect(page.contains("`delete Reminder 019a…` | \(try await shown()) |"))
     try await expect(witness, page, appends: "update Reminder #2 title=\"B\"") {
-      try await store.write(by: "ana", note: "spring cleaning") { tx in
+      try await store.write(author: "ana", message: "spring cleaning") { tx in
         for var reminder in try Reminder.all.fetchAll(tx) {
           reminder.title = reminder.title.capitalized
           try tx.update(reminder)

@@ -97,7 +97,7 @@ struct JoinTests {
   }
 
   @Test("to one that two stores have made apart: the child that the property gives, and no other")
-  func rivals() async throws {
+  func siblings() async throws {
     let here = try await Store.temporary(models: Customer.self, Cart.self)
     let there = try await Store.temporary(models: Customer.self, Cart.self)
     let (ana, ben, cleo) = try await here.write { tx in

@@ -19,9 +19,9 @@ struct StoreErrorTests {
       (.log(.inUse(path: "d/lock", pid: 7)), "the option `wait`"),
       (.log(.system(path: "d/lock", operation: "open", errno: 30)), "the option `isReadOnly`"),
       (.tables(.busy(path: "d/tables.sqlite")), "the option `wait`"),
-      (.tables(.needsRebuild(path: "d/tables.sqlite", .missing)), "open the store anew"),
-      (.tables(.needsRebuild(path: "d/tables.sqlite", .damaged("x"))), "remove it and open the store anew"),
-      (.tables(.rebuilt(path: "d/tables.sqlite", .damaged("x"))), "try again"),
+      (.tables(.needsRebuild(path: "d/tables.sqlite", .missing)), "open the store again"),
+      (.tables(.needsRebuild(path: "d/tables.sqlite", .corrupt("x"))), "remove it and open the store again"),
+      (.tables(.rebuilt(path: "d/tables.sqlite", .corrupt("x"))), "try again"),
     ] as [(NodeError, String)])
   func words(_ error: NodeError, _ call: String) {
     guard case .failed(let what) = StoreError(error) else {
@@ -34,12 +34,12 @@ struct StoreErrorTests {
   @Test(
     "what only the tool can do is reported as that",
     arguments: [
-      .log(.damaged(path: "d/log/1.journal", offset: 7, .empty)),
-      .replication(.damagedLog(Damage(path: "d/log/1.journal", offset: 7, flaw: .empty))),
-      .replication(.refusedByPeer(.failed("d is damaged; run `stemma verify` on that node"))),
-      .damagedPartition("Note"), .noSchema(path: "d/schema"),
+      .log(.corrupt(path: "d/log/1.journal", offset: 7, .empty)),
+      .replication(.corruptLog(Corruption(path: "d/log/1.journal", offset: 7, flaw: .empty))),
+      .replication(.refusedByPeer(.failed("d is corrupt; run `stemma verify` on that node"))),
+      .corruptPartition("Note"), .noSchema(path: "d/schema"),
       .badSchema(path: "d/schema", what: "it is not UTF-8"),
-      .doubledNames(node: "n", path: "d", partition: "Note", event: "n:1"),
+      .duplicateEvents(node: "n", path: "d", partition: "Note", event: "n:1"),
       .unfinishedClone(path: "d", source: nil, nil),
     ] as [NodeError])
   func commands(_ error: NodeError) {

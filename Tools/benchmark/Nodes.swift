@@ -83,7 +83,7 @@ extension Bench {
   func log(of directory: String) throws -> Log {
     let node = try Node.open(at: directory, .init(mode: .read))
     return try Log.open(
-      in: directory + "/log", id: node.mark.logID, fileSystem: POSIXFileSystem(),
+      in: directory + "/log", id: node.metadata.logID, fileSystem: POSIXFileSystem(),
       options: Log.Options(mode: .readOnly))
   }
 

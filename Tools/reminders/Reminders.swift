@@ -67,7 +67,7 @@ struct Reminders {
 
   /// One commit creates the reminder and, if necessary, the list.
   private static func add(_ title: String, to name: String, _ store: Store) async throws {
-    try await store.write(by: NSUserName()) { tx in
+    try await store.write(author: NSUserName()) { tx in
       let list = try tx.upsert(RemindersList.Draft(name: name))
       try tx.insert(Reminder.Draft(title: title, list: list))
     }

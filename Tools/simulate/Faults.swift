@@ -8,7 +8,7 @@ struct Faults: AsyncParsableCommand {
     abstract: "Strikes a log with every fault at every place.",
     discussion: """
       A log of more than 64 KiB on a simulated disk: power fails at each file operation, and again at each one of \
-      the recovery, also from a torn tail and from damage; each operation fails with five errors, once and for ever, reading \
+      the recovery, also from a torn tail and from corruption; each operation fails with five errors, once and for ever, reading \
       too, and taking in what another writer did; each file is cut at each byte and \
       has a bit flipped in each byte, of sealed files some beside a bad watermark; bytes are missing or too many in each \
       sealed file; an unconfirmed tail is torn at each byte.
@@ -60,7 +60,7 @@ struct Faults: AsyncParsableCommand {
     let memory = Self.peakMemory()
     Report.say("\(memory >> 20) MiB of memory at most")
     if memory > Self.memoryLimit {
-      Report.say("damage makes readers take more memory than the log is large")
+      Report.say("corruption makes readers take more memory than the log is large")
       failed += 1
     }
     Report.say("\(passed) passed, \(failed) failed")

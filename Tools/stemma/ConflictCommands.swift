@@ -206,7 +206,7 @@ struct Conflicts: ParsableCommand {
 
 /// Counts of conflicts by model and kind.
 struct ConflictTally {
-  /// In the order of arrival.
+  /// In the order of position.
   private(set) var models: [String] = []
   private var counts: [String: [ConflictFilter.Kind: Int]] = [:]
   private(set) var total = 0

@@ -11,7 +11,7 @@ struct ConflictText {
 
   init(_ node: Node, isFull: Bool = false) {
     description = node.description
-    self.node = node.mark.name
+    self.node = node.metadata.name
     self.isFull = isFull
   }
 
@@ -113,7 +113,7 @@ struct ConflictText {
     for (candidate, value) in zip(conflict.candidates, values) {
       table.append([
         "\(candidate.number)", value, printable(candidate.event), candidate.time,
-        printable(candidate.by ?? ""),
+        printable(candidate.author ?? ""),
       ])
     }
     table.write(indent: "    ")
@@ -159,7 +159,7 @@ struct ConflictText {
       "\(candidate.number)\(isShown ? "  shown" : "")", value,
       printable("\(candidate.event), version \(candidate.version)"), candidate.time,
     ] + (candidate.saw.isEmpty ? [] : [printable("had seen \(candidate.saw.joined(separator: ", "))")])
-      + (candidate.by.map { [printable("by \($0)")] } ?? [])
+      + (candidate.author.map { [printable("by \($0)")] } ?? [])
   }
 
   private static func wrap(_ text: String, _ width: Int) -> [String] {

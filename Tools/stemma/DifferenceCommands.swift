@@ -7,7 +7,7 @@ import StemmaSchema
 struct Diff: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "diff",
-    abstract: "Show which records differ between two moments, or two nodes.",
+    abstract: "Show which records differ between two pointsInTime, or two nodes.",
     discussion: """
       A and B are points in history (see `stemma help log`; an event stands for its place in this node's log) or \
       nodes (a remote's name, or a directory). Without B, A is compared with this node as it is now. Of two nodes only records in the scope of both are compared; where \
@@ -29,7 +29,7 @@ struct Diff: ParsableCommand {
   @OptionGroup var options: NodeOptions
 
   private enum Side {
-    case moment(Moment)
+    case pointInTime(PointInTime)
     case node(Node)
   }
 
@@ -37,7 +37,7 @@ struct Diff: ParsableCommand {
     let (node, old, new) = try sides()
     let model = try model(of: node)
     let writer = DifferenceWriter(node, format, stat: stat)
-    try goingAroundDamage {
+    try goingAroundCorruption {
       try compare(node, old, new, of: model, writer)
     } thenAlways: {
       writer.finish()
@@ -53,14 +53,16 @@ struct Diff: ParsableCommand {
     _ node: Node, _ old: Side, _ new: Side?, of model: Model?, _ writer: DifferenceWriter
   ) throws {
     switch (old, new) {
-    case (.moment(let old), nil): try node.forEachDifference(from: old, to: .now, of: model, writer.write)
-    case (.moment(let old), .moment(let new)):
+    case (.pointInTime(let old), nil):
+      try node.forEachDifference(from: old, to: .now, of: model, writer.write)
+    case (.pointInTime(let old), .pointInTime(let new)):
       try node.forEachDifference(from: old, to: new, of: model, writer.write)
-    case (.node(let other), nil), (.node(let other), .moment(.now)):
+    case (.node(let other), nil), (.node(let other), .pointInTime(.now)):
       try other.forEachDifference(to: node, of: model, writer.write)
-    case (.moment(.now), .node(let other)): try node.forEachDifference(to: other, of: model, writer.write)
+    case (.pointInTime(.now), .node(let other)):
+      try node.forEachDifference(to: other, of: model, writer.write)
     case (.node(let old), .node(let new)): try old.forEachDifference(to: new, of: model, writer.write)
-    case (.node, .moment), (.moment, .node):
+    case (.node, .pointInTime), (.pointInTime, .node):
       throw Failure("another node is compared as it is now; write `now` for this one", .usage)
     }
   }
@@ -85,10 +87,10 @@ struct Diff: ParsableCommand {
 
   /// `partition`: the only partition that is compared, if known.
   private func side(_ text: String, _ node: Node, _ partition: Partition?) throws -> Side {
-    do { return .moment(try node.moment(text, in: partition?.description)) } catch {
-      guard case .inspection(.notAMoment) = error else { throw error }
+    do { return .pointInTime(try node.pointInTime(text, in: partition?.description)) } catch {
+      guard case .inspection(.notAPointInTime) = error else { throw error }
       guard let address = try peerAddress(text, node) else {
-        throw NodeError.inspection(.notAMomentOrNode(text))
+        throw NodeError.inspection(.notAPointInTimeOrNode(text))
       }
       return .node(try open(address))
     }
@@ -96,7 +98,7 @@ struct Diff: ParsableCommand {
 
   private func open(_ address: String) throws -> Node {
     let node = try Node.open(at: address, options.opening(.read))
-    if node.mark.unfinishedClone != nil { Output.warning("\(address): \(Explanations.unfinishedPeer)") }
+    if node.metadata.unfinishedClone != nil { Output.warning("\(address): \(Explanations.unfinishedPeer)") }
     return node
   }
 
@@ -185,7 +187,7 @@ struct Restore: ParsableCommand {
   var field: [String] = []
   @Flag(help: "Also to a time at which the node held nothing.") var force = false
   @Flag(name: .short, help: "Only show what would be changed.") var n = false
-  @OptionGroup var note: NoteOptions
+  @OptionGroup var commit: CommitOptions
   @OptionGroup var format: FormatOptions
   @OptionGroup var options: NodeOptions
 
@@ -197,9 +199,10 @@ struct Restore: ParsableCommand {
     let fields = try field.flatMap { try Self.fields(named: $0, words) }
     let partition = record.map { Partition(model: words.model, key: $0) } ?? Partition(of: words.model)
     let plan = try node.restoration(
-      of: words.model, key: record, asOf: try node.moment(asOf, in: partition?.description), fields: fields,
+      of: words.model, key: record, asOf: try node.pointInTime(asOf, in: partition?.description),
+      fields: fields,
       isForced: force)
-    try plan.run(node, note.note, rehearses: n, format)
+    try plan.run(node, commit.message, rehearses: n, format)
   }
 
   /// The field of this name, or the fields that store a relationship.
@@ -242,7 +245,7 @@ struct Undo: ParsableCommand {
   @Option(help: "The partition in which the event's name counts.") var partition: String?
   @Flag(help: "Also where others have written since.") var force = false
   @Flag(name: .short, help: "Only show what would be changed.") var n = false
-  @OptionGroup var note: NoteOptions
+  @OptionGroup var commit: CommitOptions
   @OptionGroup var format: FormatOptions
   @OptionGroup var options: NodeOptions
 
@@ -256,10 +259,10 @@ struct Undo: ParsableCommand {
       try isCommit
       ? node.commit(named: change) : [node.event(named: change, in: partition)]
     let plan = try node.undoing(events, isForced: force)
-    var note = note.note
-    note.note = note.note ?? "undo \(change)"
+    var message = commit.message
+    message.text = message.text ?? "undo \(change)"
     let lost = try node.conflicts(lostBy: events)
-    try plan.run(node, note, rehearses: n, format, lost)
+    try plan.run(node, message, rehearses: n, format, lost)
     if format.isJSON { return }
     for conflict in lost {
       let model = try RecordWords(node, model: conflict.model).model
@@ -279,11 +282,11 @@ extension Reversal {
   ///
   /// - Parameter lost: open conflicts that involve a value that is not restored.
   fileprivate func run(
-    _ node: Node, _ note: CommitNote, rehearses: Bool, _ format: FormatOptions,
+    _ node: Node, _ message: CommitMessage, rehearses: Bool, _ format: FormatOptions,
     _ lost: [ConflictDescription] = []
   ) throws {
     let description = node.description
-    func write() throws -> Int { rehearses ? 0 : try node.write(self, note) }
+    func write() throws -> Int { rehearses ? 0 : try node.write(self, message) }
     if !rehearses { Output.goesOnUnread() }
     if format.isJSON {
       let events = try write()

@@ -11,7 +11,7 @@ final class EventBranches {
   private enum Branch: Hashable {
     /// Leads to the next event of a node.
     case origin(Origin)
-    case event(EventName)
+    case event(QualifiedEventID)
   }
 
   /// The maximum number of lanes between nodes side by side. A clone that changes many old records
@@ -39,7 +39,7 @@ final class EventBranches {
 
   /// Whether a lane leads from an event to an event of this origin that it builds on.
   private func isDrawn(_ origin: Origin, beside event: Event) -> Bool {
-    isOfRecord || origin != event.dot.origin
+    isOfRecord || origin != event.id.origin
   }
 
   /// A line with its surrounding branches.
@@ -53,7 +53,7 @@ final class EventBranches {
     var drawn: [EventID] = []
     var named: [EventID] = []
     for parent in parents {
-      let branch = Branch.event(EventName(partition: event.partition, dot: parent))
+      let branch = Branch.event(QualifiedEventID(partition: event.partition, id: parent))
       let isNew = !drawing.leads(to: branch)
       if hidden.contains(parent) || !isOfRecord && isNew && crossings >= Self.crossings {
         named.append(parent)
@@ -63,10 +63,10 @@ final class EventBranches {
       targets.append(branch)
       drawn.append(parent)
     }
-    let goesOn = !isOfRecord && first[event.dot.origin].map { $0 < stored.position } ?? true
+    let goesOn = !isOfRecord && first[event.id.origin].map { $0 < stored.position } ?? true
     let lanes = drawing.draw(
-      [.origin(event.dot.origin), .event(event.name)],
-      parents: (goesOn ? [.origin(event.dot.origin)] : []) + targets)
+      [.origin(event.id.origin), .event(event.name)],
+      parents: (goesOn ? [.origin(event.id.origin)] : []) + targets)
     var lines = [lanes.before, lanes.line + text].compactMap(\.self)
     // The lanes of a record need no names.
     let names =
@@ -90,7 +90,7 @@ final class EventBranches {
   private func hidden(_ parents: [EventID], of event: Event, _ accounts: EventAccounts?) -> Set<EventID> {
     guard filter.dividesRecords else { return [] }
     let known = accounts?.knownParents(of: event) ?? []
-    let shown = known.filter { filter.contains($0.stored, $0.note) }.map(\.event.dot)
+    let shown = known.filter { filter.contains($0.stored, $0.message) }.map(\.event.id)
     return Set(parents).subtracting(shown)
   }
 }

@@ -14,20 +14,20 @@ struct EventText {
     let event = stored.event
     return [
       Output.styled("@\(stored.position)", .yellow), description.time(event.timestamp),
-      printable(description.name(event.dot)), Output.styled(event.operation.name, .cyan), record(event),
+      printable(description.name(event.id)), Output.styled(event.operation.name, .cyan), record(event),
       printable(event.relationship ?? ""),
       event.assignments.map { "\(fieldName($0, event))=\(Self.short($0.value.json))" }.joined(separator: " "),
     ].filter { !$0.isEmpty }.joined(separator: " ")
   }
 
   /// The first line of a step in a record's history.
-  func headline(_ noted: NotedEvent) -> String {
+  func headline(_ noted: LoggedEvent) -> String {
     let event = noted.event
-    let remark = noted.note.note.map { Self.lines(ofNote: $0).first { !$0.isEmpty } ?? "" }
+    let remark = noted.message.text.map { Self.lines(ofMessage: $0).first { !$0.isEmpty } ?? "" }
     return [
-      Output.styled(printable(description.name(event.dot)), .yellow), description.time(event.timestamp),
+      Output.styled(printable(description.name(event.id)), .yellow), description.time(event.timestamp),
       Output.styled(event.operation.name, .cyan), printable(event.relationship ?? ""),
-      "version \(event.version)", noted.note.by.map { "by \(printable($0))" } ?? "",
+      "version \(event.version)", noted.message.author.map { "by \(printable($0))" } ?? "",
       remark.map { "(\($0))" } ?? "",
     ].filter { !$0.isEmpty }.joined(separator: "  ")
   }
@@ -41,28 +41,29 @@ struct EventText {
   }
 
   /// The complete event, and its changes if they are given.
-  func lines(_ stored: StoredEvent, _ note: CommitNote, changes: [ChangeDescription]? = nil) -> [String] {
+  func lines(_ stored: StoredEvent, _ message: CommitMessage, changes: [ChangeDescription]? = nil) -> [String]
+  {
     let event = stored.event
     var lines = [
-      Output.styled("event \(printable(description.name(event.dot)))", .yellow)
+      Output.styled("event \(printable(description.name(event.id)))", .yellow)
         + " in \(printable(event.partition.description))  "
         + Output.styled("@\(stored.position)  \(event.digest.description.prefix(8))", .dim)
     ]
     lines.append("Date:   \(description.time(event.timestamp))")
     lines.append(
       printable(
-        "Commit: \(description.name(event.commit))" + (note.by.map { "  by \($0)" } ?? "")
-          + (note.source.map { "  from \($0)" } ?? "")))
+        "Commit: \(description.name(event.commit))" + (message.author.map { "  by \($0)" } ?? "")
+          + (message.source.map { "  from \($0)" } ?? "")))
     lines.append(
       printable(
         "Record: \(description.modelName(event)) \(description.keyText(event))  version \(event.version)"
           + (event.context.isEmpty ? "" : " after \(context(event.context))")))
     if let cause = event.cause {
-      lines.append(printable("Cause:  \(description.name(cause.dot)) in \(cause.partition)"))
+      lines.append(printable("Cause:  \(description.name(cause.id)) in \(cause.partition)"))
     }
-    if let text = note.note {
+    if let text = message.text {
       lines.append("")
-      lines += Self.lines(ofNote: text).map { "    " + $0 }
+      lines += Self.lines(ofMessage: text).map { "    " + $0 }
     }
     lines.append("")
     lines.append(
@@ -137,7 +138,7 @@ struct EventText {
 
   /// The lines of a message without terminal control sequences. CR and LF together are one
   /// Character.
-  static func lines(ofNote text: String) -> [String] {
+  static func lines(ofMessage text: String) -> [String] {
     text.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" }.map { printable(String($0)) }
   }
 

@@ -19,7 +19,7 @@ final class EventWriter {
   /// Events whose changes are not computed yet. Large batches cost less per event, but the first
   /// events should appear early, so batches grow. A slow stream of events waits no longer than one
   /// computation takes.
-  private var waiting: [NotedEvent] = []
+  private var waiting: [LoggedEvent] = []
   private var waitingSince = ContinuousClock.now
   /// The duration of the last computation.
   private var cost = Duration.zero
@@ -45,10 +45,10 @@ final class EventWriter {
     }
   }
 
-  func write(_ stored: StoredEvent, _ note: CommitNote) throws {
-    guard needsAccounts else { return try write(stored, note, nil) }
+  func write(_ stored: StoredEvent, _ message: CommitMessage) throws {
+    guard needsAccounts else { return try write(stored, message, nil) }
     if waiting.isEmpty { waitingSince = .now }
-    waiting.append(NotedEvent(stored: stored, note: note))
+    waiting.append(LoggedEvent(stored: stored, message: message))
     if waiting.count >= patience || .now - waitingSince >= cost { try writeWaiting() }
   }
 
@@ -61,35 +61,35 @@ final class EventWriter {
     let accounts = try EventAccounts(of: events, in: node)
     cost = .now - began
     if waiting.count >= patience { patience = min(2 * patience, Self.mostPatience) }
-    for noted in waiting { try write(noted.stored, noted.note, accounts) }
+    for noted in waiting { try write(noted.stored, noted.message, accounts) }
     waiting.removeAll(keepingCapacity: true)
   }
 
-  private func write(_ stored: StoredEvent, _ note: CommitNote, _ accounts: EventAccounts?) throws {
+  private func write(_ stored: StoredEvent, _ message: CommitMessage, _ accounts: EventAccounts?) throws {
     switch form {
     case .mutations: Output.line(description.mutation(stored.event))
     case .json:
       // Streams one array; no more than a line is in memory.
       Output.bytes([isFirst ? UInt8(ascii: "[") : UInt8(ascii: ",")])
       var element: [UInt8] = []
-      json(stored, note, accounts).append(to: &element)
+      json(stored, message, accounts).append(to: &element)
       Output.bytes(element)
-    case .ndjson: Output.line(json(stored, note, accounts))
-    case .template(let template): Output.line(template.line(stored, note, description))
+    case .ndjson: Output.line(json(stored, message, accounts))
+    case .template(let template): Output.line(template.line(stored, message, description))
     case .oneline: Output.line(text.summary(stored))
     case .graph(let branches, let template):
-      let line = template?.line(stored, note, description) ?? text.summary(stored)
+      let line = template?.line(stored, message, description) ?? text.summary(stored)
       branches.lines(of: stored, line, accounts).forEach { Output.line($0) }
     case .full:
       if !isFirst { Output.line() }
       let changes = accounts?.changes(of: stored.event)
-      for line in text.lines(stored, note, changes: changes) { Output.line(line) }
+      for line in text.lines(stored, message, changes: changes) { Output.line(line) }
     }
     isFirst = false
   }
 
-  private func json(_ stored: StoredEvent, _ note: CommitNote, _ accounts: EventAccounts?) -> JSON {
-    let json = description.json(stored, note)
+  private func json(_ stored: StoredEvent, _ message: CommitMessage, _ accounts: EventAccounts?) -> JSON {
+    let json = description.json(stored, message)
     guard let accounts, case .object(let members) = json else { return json }
     let changes = accounts.changes(of: stored.event)
     return .object(members + [("changes", changes.map { .array($0.map(\.json)) } ?? .null)])

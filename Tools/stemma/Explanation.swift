@@ -26,10 +26,11 @@ struct Explanation {
 
   private static func exitCode(of error: NodeError) -> ExitCode {
     switch error {
-    case .noNode, .noSchema, .lostMark: .noInput
-    case .alreadyANode, .logWithoutMark, .noParent, .occupied, .noTemporaryPlace: .cannotCreate
+    case .noNode, .noSchema, .lostMetadata: .noInput
+    case .alreadyANode, .logWithoutMetadata, .noParent, .occupied, .noTemporaryPlace: .cannotCreate
     case .unfinishedClone(_, _, let reason): reason.map { exitCode(of: $0) } ?? .cannotCreate
-    case .badMark, .badSchema, .newerFormat, .schema, .refusedSchema, .lineTooLong, .malformedInput: .badData
+    case .badMetadata, .badSchema, .newerFormat, .schema, .refusedSchema, .lineTooLong, .malformedInput:
+      .badData
     case .mutation(let error): exitCode(of: error)
     case .log(let error): exitCode(of: error)
     case .tables(let error): exitCode(of: error)
@@ -41,7 +42,7 @@ struct Explanation {
     case .notAPeer: .unavailable
     case .scopeChanged: .inUse
     case .unacknowledged: .noPermission
-    case .damaged, .missing, .damagedPartition, .doubledNames, .abandoned: .inputOutput
+    case .corrupt, .missing, .corruptPartition, .duplicateEvents, .abandoned: .inputOutput
     }
   }
 
@@ -58,7 +59,7 @@ struct Explanation {
     switch error {
     case .noSuchEvent, .beyondTheEnd, .noSuchCommit: .noInput
     case .overwritten, .emptyPast, .takesAlong, .existenceInConflict, .changedMeanwhile: .no
-    case .notAMoment, .notAMomentOrNode, .notAnEvent, .daysOrEvent, .severalEvents, .severalCommits,
+    case .notAPointInTime, .notAPointInTimeOrNode, .notAnEvent, .daysOrEvent, .severalEvents, .severalCommits,
       .unknownPlaceholder,
       .unclosedPlaceholder:
       .usage
@@ -72,7 +73,7 @@ struct Explanation {
   private static func exitCode(of error: LogError) -> ExitCode {
     switch error {
     case .system(_, _, let code): exitCode(ofSystem: code)
-    case .notAFile, .damaged, .noManifest, .poisoned, .hole: .inputOutput
+    case .notAFile, .corrupt, .noManifest, .poisoned, .gap: .inputOutput
     case .newerFormat, .foreignLog, .overLimit: .badData
     case .noLog: .noInput
     case .logExists: .cannotCreate
@@ -98,7 +99,7 @@ struct Explanation {
     case .fork: .no
     case .notPermitted: .noPermission
     case .incomplete: .unavailable
-    case .failed, .damagedLog: .inputOutput
+    case .failed, .corruptLog: .inputOutput
     case .refusedByPeer(let inner): exitCode(of: inner)
     default: .badData
     }
@@ -107,7 +108,7 @@ struct Explanation {
 
 /// Reads and then finishes the output. If corruption hides events, it finishes the output first and
 /// then rethrows the error. After any other error it does not finish.
-func goingAroundDamage(_ read: () throws -> Void, thenAlways finish: () throws -> Void) throws {
+func goingAroundCorruption(_ read: () throws -> Void, thenAlways finish: () throws -> Void) throws {
   do { try read() } catch let error as NodeError {
     guard case .missing = error else { throw error }
     try finish()

@@ -81,7 +81,7 @@ struct Import: ParsableCommand {
   @Option(
     help: ArgumentHelp("Memory for records that the tables wait for, at most.", valueName: "megabytes"))
   var memory: Int = 256
-  @OptionGroup var note: NoteOptions
+  @OptionGroup var commit: CommitOptions
   @OptionGroup var format: FormatOptions
   @OptionGroup var options: NodeOptions
 
@@ -168,8 +168,8 @@ struct Import: ParsableCommand {
     chosen.columns = try columns()
     chosen.offset = try offset.map { try FeedOffset($0, for: node) }
     chosen.closesConflicts = resolve
-    chosen.by = note.note.by
-    chosen.note = note.note.note
+    chosen.author = commit.message.author
+    chosen.message = commit.message.text
     let followed = try snapshot.map {
       try StemmaNode.Import.Snapshot(
         $0, of: node, keepsMissing: keepMissing, allowsEmpty: allowEmpty, isDryRun: dryRun)

@@ -7,14 +7,14 @@ import StemmaNode
 struct Inspect: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "inspect",
-    abstract: "Take a file apart: what it holds, and what of it is damaged.",
+    abstract: "Take a file apart: what it holds, and what of it is corrupt.",
     discussion: """
-      Reads segments, journals, watermarks and shipments, cut or damaged ones too, and changes nothing. A shipment is \
+      Reads segments, journals, watermarks and shipments, cut or corrupt ones too, and changes nothing. A shipment is \
       what one node sends another. Between directories it passes in memory, so shipment files come from other programs. \
       Blocks and frames are numbered from 1. A part whose checksum fails is named, and the parts around it are shown. \
-      Where the end of a segment is damaged, the blocks that decode are shown without a checksum. \
+      Where the end of a segment is corrupt, the blocks that decode are shown without a checksum. \
       Names are those of the node around the file, or of the node that -C names; neither is needed. \
-      Exits with 1 if anything is damaged, or of no known format. Exits with 65 if the file is empty, or of another \
+      Exits with 1 if anything is corrupt, or of no known format. Exits with 65 if the file is empty, or of another \
       known kind: an SQLite database, compressed with gzip, JSON, text.
       Examples:
         stemma inspect shop/log/00000001.segment
@@ -73,7 +73,7 @@ struct Inspect: ParsableCommand {
     }
     Output.flush()
     if let block, report.count == 0 { throw Failure("\(name) has no \(report.unit) \(block)", .noInput) }
-    if !report.damaged.isEmpty { throw ExitCode.no }
+    if !report.corrupt.isEmpty { throw ExitCode.no }
   }
 
   /// Streams one part per line, or all as the value's `parts`.
@@ -95,7 +95,7 @@ struct Inspect: ParsableCommand {
       report.count(part)
       Output.line(inspection.json(part, withEvents: withEvents))
     }
-    if isOneValue { Output.line("],\"damaged\":\(!report.damaged.isEmpty)}") }
+    if isOneValue { Output.line("],\"corrupt\":\(!report.corrupt.isEmpty)}") }
   }
 
   /// Whether the path leads to a pipe, such as `/dev/stdin` or a shell's `<(…)`.
@@ -142,7 +142,7 @@ private final class PartReport {
   /// Whether only one block, frame or slot was selected.
   private let isOne: Bool
   private(set) var count = 0
-  private(set) var damaged: [String] = []
+  private(set) var corrupt: [String] = []
   private var blocks = 0
   private var uncheckedBlocks = 0
   private var events = 0
@@ -155,7 +155,7 @@ private final class PartReport {
 
   func count(_ part: InspectedPart) {
     count += 1
-    if !part.flaws.isEmpty { damaged.append(part.name) }
+    if !part.flaws.isEmpty { corrupt.append(part.name) }
     if let block = part.block {
       blocks += 1
       if !part.isChecked { uncheckedBlocks += 1 }
@@ -181,8 +181,8 @@ private final class PartReport {
     for flaw in part.flaws { write(flaw, of: part) }
     if showsEvents {
       let text = EventText(inspection.description)
-      inspection.forEachEvent(of: part) { stored, note in
-        let author = note.by.map { " by \($0)" } ?? ""
+      inspection.forEachEvent(of: part) { stored, message in
+        let author = message.author.map { " by \($0)" } ?? ""
         Output.line("    " + text.summary(stored) + printable(author))
       }
     }
@@ -205,10 +205,10 @@ private final class PartReport {
     return block.keyCount == 1 ? first : "\(first) … \(printable(name(block.record(block.keyCount - 1))))"
   }
 
-  // MARK: Damage
+  // MARK: Corruption
 
   private func write(_ flaw: InspectedFlaw, of part: InspectedPart) {
-    let place = part.length == 0 ? "missing" : "damaged at byte \(flaw.offset)"
+    let place = part.length == 0 ? "missing" : "corrupt at byte \(flaw.offset)"
     Output.line("  " + Output.styled(printable("\(place): \(flaw.flaw)"), .red))
     // The content of other parts is known, or compressed.
     if part.kind == .unknown { writeBytes(from: flaw.offset) }
@@ -250,10 +250,10 @@ private final class PartReport {
   }
 
   var summary: String {
-    guard !damaged.isEmpty else {
-      return content + (isOne ? "nothing of this \(unit) is damaged" : "nothing is damaged")
+    guard !corrupt.isEmpty else {
+      return content + (isOne ? "nothing of this \(unit) is corrupt" : "nothing is corrupt")
     }
-    let names = damaged.prefix(8).joined(separator: ", ") + (damaged.count > 8 ? " …" : "")
-    return Output.styled("\(content)\(counted(damaged.count, "part")) damaged: \(names)", .red)
+    let names = corrupt.prefix(8).joined(separator: ", ") + (corrupt.count > 8 ? " …" : "")
+    return Output.styled("\(content)\(counted(corrupt.count, "part")) corrupt: \(names)", .red)
   }
 }

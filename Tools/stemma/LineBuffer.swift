@@ -9,7 +9,7 @@ struct LineBuffer: ~Copyable {
   private(set) var count = 0
 
   /// A text within the bytes.
-  struct Piece {
+  struct Batch {
     fileprivate var start: UInt32
     fileprivate var count: UInt32
   }
@@ -63,19 +63,19 @@ struct LineBuffer: ~Copyable {
   }
 
   /// Appends a text and returns its place.
-  mutating func add(_ text: String) -> Piece {
+  mutating func add(_ text: String) -> Batch {
     let start = count
     append(text)
-    return Piece(start: UInt32(start), count: UInt32(count - start))
+    return Batch(start: UInt32(start), count: UInt32(count - start))
   }
 
   /// Appends a piece of another buffer. Words are short, so bytes are copied sixteen at a time. The
   /// next append overwrites the surplus.
   @inline(__always)
-  mutating func append(_ piece: Piece, of pool: borrowing LineBuffer) {
-    let size = Int(piece.count)
+  mutating func append(_ batch: Batch, of pool: borrowing LineBuffer) {
+    let size = Int(batch.count)
     reserve(size)
-    let source = UnsafeRawPointer(pool.base + Int(piece.start))
+    let source = UnsafeRawPointer(pool.base + Int(batch.start))
     let target = UnsafeMutableRawPointer(base + count)
     for offset in Swift.stride(from: 0, to: size, by: Self.stride) {
       let bytes = source.loadUnaligned(fromByteOffset: offset, as: SIMD16<UInt8>.self)

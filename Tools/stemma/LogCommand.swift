@@ -18,7 +18,7 @@ struct LogCommand: ParsableCommand {
         stemma log -n 5 --model Book -p
         stemma log --since 2h --graph
         stemma log --reverse --ndjson --partition 'tenantId=ac*' | jq .event
-        stemma log --format '{time} {by} {model}[{key}] {fields.title}'
+        stemma log --format '{time} {author} {model}[{key}] {fields.title}'
       """)
   @Option(
     name: .customShort("n", allowingJoined: true),
@@ -98,7 +98,7 @@ struct LogCommand: ParsableCommand {
       } else if oneline && !graph && filter.needsNoEvents {
         try writeLines(node, filter)
       } else {
-        try goingAroundDamage {
+        try goingAroundCorruption {
           if n != 0 { try write(node, filter, writer) }
         } thenAlways: {
           try writer.finish()
@@ -110,8 +110,8 @@ struct LogCommand: ParsableCommand {
 
   private func write(_ node: Node, _ filter: LogFilter, _ writer: EventWriter) throws {
     var shown = 0
-    try node.forEachEvent(filter, newestFirst: !reverse) { stored, note in
-      try writer.write(stored, note)
+    try node.forEachEvent(filter, newestFirst: !reverse) { stored, message in
+      try writer.write(stored, message)
       shown += 1
       return n.map { shown < $0 } ?? true
     }
@@ -122,7 +122,7 @@ struct LogCommand: ParsableCommand {
     var writer = OnelineWriter(node)
     var shown = 0
     let limit = n ?? .max
-    try goingAroundDamage {
+    try goingAroundCorruption {
       try node.scan(filter, newestFirst: !reverse) { event in
         writer.write(event)
         shown += 1
@@ -164,12 +164,12 @@ struct LogCommand: ParsableCommand {
       shown += 1
       current = nil
     }
-    try goingAroundDamage {
-      try node.forEachEvent(filter, newestFirst: !reverse) { stored, note in
+    try goingAroundCorruption {
+      try node.forEachEvent(filter, newestFirst: !reverse) { stored, message in
         if current?.commit != stored.event.commit {
           finish()
           if let n, shown >= n { return false }
-          current = CommitStatistics(stored.event.commit, note)
+          current = CommitStatistics(stored.event.commit, message)
         }
         current?.add(stored.event, description)
         return true
@@ -184,16 +184,16 @@ struct LogCommand: ParsableCommand {
   private static let interval = 0.2
 
   private func follow(_ node: Node, _ filter: LogFilter, _ writer: EventWriter) throws {
-    var newest: [NotedEvent] = []
+    var newest: [LoggedEvent] = []
     var end = node.logEnd
-    try warningOfDamage {
-      try node.forEachEvent(filter, newestFirst: true) { stored, note in
+    try warningOfCorruption {
+      try node.forEachEvent(filter, newestFirst: true) { stored, message in
         guard newest.count < n ?? 10 else { return false }
-        newest.append(NotedEvent(stored: stored, note: note))
+        newest.append(LoggedEvent(stored: stored, message: message))
         return true
       }
     }
-    for noted in newest.reversed() { try writer.write(noted.stored, noted.note) }
+    for noted in newest.reversed() { try writer.write(noted.stored, noted.message) }
     try writer.writeWaiting()
     Output.flush()
     while true {
@@ -202,9 +202,9 @@ struct LogCommand: ParsableCommand {
       var filter = filter
       filter.since = .position(end)
       let newEnd = node.logEnd
-      try warningOfDamage {
-        try node.forEachEvent(filter, newestFirst: false) { stored, note in
-          try writer.write(stored, note)
+      try warningOfCorruption {
+        try node.forEachEvent(filter, newestFirst: false) { stored, message in
+          try writer.write(stored, message)
           return true
         }
       }
@@ -216,7 +216,7 @@ struct LogCommand: ParsableCommand {
 }
 
 /// Reads, and prints a warning about events hidden by corruption, so that the caller can continue.
-private func warningOfDamage(_ read: () throws -> Void) throws {
+private func warningOfCorruption(_ read: () throws -> Void) throws {
   do { try read() } catch let error as NodeError {
     guard case .missing = error else { throw error }
     Output.warning(Explanation(error).message)
@@ -262,7 +262,7 @@ struct EventSelection: ParsableArguments {
   @Option(
     parsing: .singleValue,
     help: ArgumentHelp(
-      "Only events with this text in the note, in who made it, the source, the key, or a value; may be repeated: with any of them.",
+      "Only events with this text in the message, in who made it, the source, the key, or a value; may be repeated: with any of them.",
       valueName: "text"))
   var grep: [String] = []
   @Option(
@@ -287,7 +287,7 @@ struct EventSelection: ParsableArguments {
     for field in field { filter.fields.formUnion(try storedNames(ofField: field, node, filter.models)) }
     if !partition.isEmpty { filter.scope = try node.scope(ofPartitions: partition) }
     for origin in origin {
-      let named = node.mark.origins(named: origin)
+      let named = node.metadata.origins(named: origin)
       guard !named.isEmpty else { throw Failure("no node named `\(origin)` has written here", .noInput) }
       filter.origins = filter.origins.map { $0.union(named) } ?? Set(named)
     }
@@ -297,8 +297,10 @@ struct EventSelection: ParsableArguments {
     }
     if !op.isEmpty { filter.operations = Set(try op.map(operation)) }
     let only = onlyPartition(filter)
-    if let since { filter.since = try node.moment(since, in: only, takesPartition: true) }
-    if let until { filter.until = try node.moment(until, toTheEnd: true, in: only, takesPartition: true) }
+    if let since { filter.since = try node.pointInTime(since, in: only, takesPartition: true) }
+    if let until {
+      filter.until = try node.pointInTime(until, toTheEnd: true, in: only, takesPartition: true)
+    }
     return filter
   }
 

@@ -21,7 +21,7 @@ struct Stemma: ParsableCommand {
       a file _stemma of a folder in $fpath, with fish into ~/.config/fish/completions/stemma.fish.
 
       Exit codes: 0 done; 1 the answer is no; 64 usage; 65 bad data; 66 no such node, record or file; 69 peer \
-      unreachable; 73 cannot create; 74 I/O or damage; 75 node in use; 77 not permitted.
+      unreachable; 73 cannot create; 74 I/O or corruption; 75 node in use; 77 not permitted.
       """,
     version: "stemma 0.1.0",
     groupedSubcommands: [
@@ -69,7 +69,7 @@ struct Stemma: ParsableCommand {
       }
       var command: any ParsableCommand
       (command, arguments) = try parseNumbers(arguments)
-      try DoubledOptions.refuse(arguments, of: type(of: command))
+      try DuplicateOptions.refuse(arguments, of: type(of: command))
       if command is NodelessCommand, NodeOptions.leadingDirectory != nil {
         let name = type(of: command)._commandName
         throw Failure(

@@ -11,7 +11,7 @@ struct Initialize: ParsableCommand, NodelessCommand {
     discussion: """
       Examples:
         stemma init shop --schema shop.graphql
-        stemma init notes --name laptop
+        stemma init messages --name laptop
       """)
   @Argument(help: "The directory; made if it is not there.", completion: .directory) var directory: String
   @Option(
@@ -31,14 +31,14 @@ struct Initialize: ParsableCommand, NodelessCommand {
     if format.isJSON {
       Output.line(
         .object([
-          ("directory", .string(directory)), ("name", .string(node.mark.name)),
-          ("origin", .string(node.mark.origin.description)),
+          ("directory", .string(directory)), ("name", .string(node.metadata.name)),
+          ("origin", .string(node.metadata.origin.description)),
           ("models", .array(node.schema.models.map { .string($0.name) })),
         ]))
     } else {
       Output.line(
         printable(
-          "node \(node.mark.name) with \(counted(node.schema.models.count, "model")) in \(directory)"))
+          "node \(node.metadata.name) with \(counted(node.schema.models.count, "model")) in \(directory)"))
     }
     Output.flush()
   }
@@ -129,12 +129,12 @@ struct Status: ParsableCommand {
       Output.line(try found.get().json)
     } else {
       Output.line(
-        "node \(Output.styled(printable(node.mark.name), .bold)) in \(printable(node.directory)), origin \(node.mark.origin)"
+        "node \(Output.styled(printable(node.metadata.name), .bold)) in \(printable(node.directory)), origin \(node.metadata.origin)"
       )
       Output.line(
         "schema      \(counted(node.schema.models.count, "model")): \(node.schema.models.map(\.name).joined(separator: ", "))"
       )
-      Output.line("scope       \(node.mark.scope.patterns.joined(separator: " "))")
+      Output.line("scope       \(node.metadata.scope.patterns.joined(separator: " "))")
       // A log exists even if the tables cannot be used.
       if case .failure = found {
         let log = try node.logSize()
@@ -301,7 +301,7 @@ private func report(_ comparison: SchemaChangeReport, _ file: String, _ format: 
 struct Rebuild: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "rebuild",
-    abstract: "Build the tables anew from the log.",
+    abstract: "Rebuild the tables from the log.",
     discussion: """
       The file of --into may be there if it holds tables that were made so, outside of a node; anything else is refused, \
       and left as it is.
@@ -329,7 +329,7 @@ struct Rebuild: ParsableCommand {
     let report: RebuildReport
     if let into {
       let node = try options.open()
-      report = try node.rebuild(into: into, upTo: try asOf.map { try node.moment($0).filter }) {
+      report = try node.rebuild(into: into, upTo: try asOf.map { try node.pointInTime($0).filter }) {
         bar.update($0, of: $1)
       }
     } else {

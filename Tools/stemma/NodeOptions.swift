@@ -59,7 +59,7 @@ struct NodeOptions: ParsableArguments {
   func open(isQuiet: Bool = false) throws -> Node { try open(.read, isQuiet: isQuiet) }
 
   /// Opens the node for a dry run.
-  func openForRehearsal() throws -> Node { try open(.read, recordsDamage: false) }
+  func openForRehearsal() throws -> Node { try open(.read, recordsCorruption: false) }
 
   /// Opens the node for reading and changes none of its files, not even outdated tables.
   func openLeavingFiles() throws -> Node { try open(.read, leavesFiles: true) }
@@ -81,19 +81,19 @@ struct NodeOptions: ParsableArguments {
 
   private func open(
     _ mode: Node.Mode, segmentSize: Int? = nil, delaysOrigin: Bool = false, isQuiet: Bool = false,
-    leavesFiles: Bool = false, recordsDamage: Bool = true
+    leavesFiles: Bool = false, recordsCorruption: Bool = true
   ) throws -> Node {
     let bar = ProgressBar("rebuilding tables")
     var options = opening(mode, progress: bar)
     options.segmentSize = segmentSize
     options.delaysOrigin = delaysOrigin
     options.leavesFiles = leavesFiles
-    options.recordsDamage = recordsDamage && !leavesFiles
+    options.recordsCorruption = recordsCorruption && !leavesFiles
     let node = try Node.open(at: try locate(), options)
     bar.finish()
     if isQuiet { return node }
     for notice in node.notices { Output.warning(notice) }
-    if node.mark.unfinishedClone != nil { Output.warning(Explanations.unfinishedClone) }
+    if node.metadata.unfinishedClone != nil { Output.warning(Explanations.unfinishedClone) }
     return node
   }
 }
@@ -119,14 +119,14 @@ struct PastOptions: ParsableArguments {
   var asOf: String?
 
   /// `partition`: the partition of the result, if it is only one.
-  func moment(_ node: Node, in partition: Partition? = nil) throws -> Moment? {
-    try asOf.map { try node.moment($0, in: partition?.description) }
+  func pointInTime(_ node: Node, in partition: Partition? = nil) throws -> PointInTime? {
+    try asOf.map { try node.pointInTime($0, in: partition?.description) }
   }
 
   /// Passes the node in its current or past state.
   func read(_ node: Node, _ model: Model? = nil, _ body: (Node) throws -> Void) throws {
     try node.withTables(
-      asOf: try moment(node, in: model.flatMap(Partition.init(of:))) ?? .now, of: model, body)
+      asOf: try pointInTime(node, in: model.flatMap(Partition.init(of:))) ?? .now, of: model, body)
   }
 }
 
@@ -144,14 +144,16 @@ struct AuthorOptions: ParsableArguments {
   }
 }
 
-struct NoteOptions: ParsableArguments {
+struct CommitOptions: ParsableArguments {
   @OptionGroup var author: AuthorOptions
 
-  @Option(name: .short, help: ArgumentHelp("Why the change is made.", valueName: "note"))
-  var message: String?
+  @Option(
+    name: [.customShort("m"), .customLong("message")],
+    help: ArgumentHelp("Why the change is made.", valueName: "message"))
+  var text: String?
 
-  var note: CommitNote {
-    CommitNote(by: author.name, note: message)
+  var message: CommitMessage {
+    CommitMessage(author: author.name, text: text)
   }
 }
 

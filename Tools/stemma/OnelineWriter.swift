@@ -98,20 +98,20 @@ struct OnelineWriter: ~Copyable {
 /// references at every word.
 private struct BlockTexts: ~Copyable {
   /// A text in the pool.
-  typealias Piece = LineBuffer.Piece
+  typealias Batch = LineBuffer.Batch
 
   struct Field {
     /// ` name=`
-    var prefix: Piece
+    var prefix: Batch
     var tag: ValueTag
   }
 
   /// The events of one model that share operation, relationship and fields.
   struct Shape {
     /// ` operation Model[`
-    var opening: Piece
+    var opening: Batch
     /// `]` and the relationship.
-    var closing: Piece
+    var closing: Batch
     /// A range in `fields`.
     var fields: Range<Int32>
   }
@@ -127,10 +127,10 @@ private struct BlockTexts: ~Copyable {
   private let description: EventDescription
   private var pool = LineBuffer(capacity: 1 << 10)
   /// ` name:` of each origin.
-  private var names: [Piece] = []
+  private var names: [Batch] = []
   private var modelOfKey: [Int32] = []
   private var models: [KeyedModel] = []
-  private var parts: [Piece] = []
+  private var parts: [Batch] = []
   private var shapes: [Shape] = []
   private var fields: [Field] = []
   /// Indexed like `models`.
@@ -178,7 +178,7 @@ private struct BlockTexts: ~Copyable {
     }
   }
 
-  private mutating func add(_ text: String) -> Piece { pool.add(text) }
+  private mutating func add(_ text: String) -> Batch { pool.add(text) }
 
   /// The codes around styled text.
   static func style(_ style: Output.Style) -> (before: [UInt8], after: [UInt8]) {

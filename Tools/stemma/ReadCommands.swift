@@ -33,7 +33,7 @@ struct Get: ParsableCommand {
     guard rest.isEmpty else { throw Failure("`\(rest.first ?? "")` is more than the key", .usage) }
     let key = try node.key(keyJSON, of: words.model)
     var row: JSON?
-    try goingAroundDamage {
+    try goingAroundCorruption {
       try find(node, words.model, key) { row = $0 }
       if past.asOf == nil { try node.checkTablesAreWhole(for: (key, words.model)) }
     } thenAlways: {
@@ -49,11 +49,11 @@ struct Get: ParsableCommand {
   }
 
   private func find(_ node: Node, _ model: Model, _ key: Key, _ body: (JSON?) -> Void) throws {
-    guard let moment = try past.moment(node, in: Partition(model: model, key: key)) else {
+    guard let pointInTime = try past.pointInTime(node, in: Partition(model: model, key: key)) else {
       return body(try node.row(model, key, including: include))
     }
-    if include.isEmpty { return body(try node.row(model, key, asOf: moment)) }
-    try node.withTables(asOf: moment) { body(try $0.row(model, key, including: include)) }
+    if include.isEmpty { return body(try node.row(model, key, asOf: pointInTime)) }
+    try node.withTables(asOf: pointInTime) { body(try $0.row(model, key, including: include)) }
   }
 }
 
@@ -96,7 +96,7 @@ struct RecordText {
           try write(row, indent: indent + "  ")
           Output.line()
         }
-      case .null: Output.line("\(indent)\(name): \(try outsider(row, name) ?? "none")")
+      case .null: Output.line("\(indent)\(name): \(try omitted(row, name) ?? "none")")
       default:
         Output.line("\(indent)\(name):")
         try write(value, indent: indent + "  ")
@@ -112,7 +112,7 @@ struct RecordText {
   }
 
   /// The target of a relationship if it is outside of the scope.
-  private func outsider(_ row: JSON, _ relationship: String) throws -> String? {
+  private func omitted(_ row: JSON, _ relationship: String) throws -> String? {
     guard let key = row["outsideScope"]?[relationship],
       let target = model(of: row)?.relationship(named: relationship)?.target,
       let model = node.schema.model(named: target)
@@ -135,21 +135,21 @@ struct RowConflicts {
   /// The names of fields, and of the record's existence.
   let names: [String]
   /// The names of the marked columns. A conflict outside of the row's fields marks the key.
-  private let marks: Set<String>
+  private let metadata: Set<String>
 
   init(_ row: JSON) {
     var names: [String] = []
     if case .array(let conflicts)? = row["conflicts"] { names = conflicts.map(plain) }
-    var marks = Set(names)
+    var metadata = Set(names)
     if names.contains(where: { row["fields"]?[$0] == nil }), case .object(let key)? = row["key"] {
-      marks.formUnion(key.prefix(1).map(\.name))
+      metadata.formUnion(key.prefix(1).map(\.name))
     }
-    (self.names, self.marks) = (names, marks)
+    (self.names, self.metadata) = (names, metadata)
   }
 
   /// The text of a column, followed by ` !` if the column is in conflict.
   func marked(_ text: String, _ column: String) -> String {
-    marks.contains(column) ? Output.styled(text.isEmpty ? "!" : text + " !", .red) : text
+    metadata.contains(column) ? Output.styled(text.isEmpty ? "!" : text + " !", .red) : text
   }
 }
 
@@ -234,7 +234,7 @@ struct List: ParsableCommand {
       }
       shown += 1
     }
-    try goingAroundDamage {
+    try goingAroundCorruption {
       try past.read(node, words.model) { try $0.list(listing, show) }
       if past.asOf == nil { try node.checkTablesAreWhole() }
     } thenAlways: {
@@ -328,7 +328,7 @@ struct Query: ParsableCommand {
     let show: ([String], [Value]) throws -> Void = { names, values in
       let shown = names.indices.filter { !inner.contains(names[$0]) }
       let (names, values) = (shown.map { names[$0] }, shown.map { values[$0] })
-      if header.isEmpty, format.isJSON { try Self.refuseDoubled(names) }
+      if header.isEmpty, format.isJSON { try Self.refuseDuplicate(names) }
       header = names
       if format.isJSON {
         let row = JSON.object(zip(names, values).map { ($0, $1.json) })
@@ -339,7 +339,7 @@ struct Query: ParsableCommand {
         rows.append(values.map { printable(plain($0.json)) })
       }
     }
-    try goingAroundDamage {
+    try goingAroundCorruption {
       try past.read(node) { try $0.query(sql, show) }
       if past.asOf == nil { try node.checkTablesAreWhole() }
     } thenAlways: {
@@ -373,7 +373,7 @@ struct Query: ParsableCommand {
   }
 
   /// Most JSON readers keep only one of two members with the same name.
-  private static func refuseDoubled(_ columns: [String]) throws(NodeError) {
+  private static func refuseDuplicate(_ columns: [String]) throws(NodeError) {
     var seen: Set<String> = []
     for column in columns where !seen.insert(column).inserted {
       throw .malformedInput(

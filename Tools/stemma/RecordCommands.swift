@@ -62,12 +62,12 @@ struct History: ParsableCommand {
     // The steps have the order of the history.
     var steps: [Step] = []
     try node.forEachStep(of: life) { noted, changes in
-      let parents = history.parents(of: steps.count).map { history.events[$0].dot }
+      let parents = history.parents(of: steps.count).map { history.events[$0].id }
       steps.append(Step(noted: noted, changes: changes, parents: parents))
     }
     let unexplained = life.unexplained
     steps += unexplained.map { Step(noted: $0) }
-    // As in `log`: the order of arrival in this node.
+    // As in `log`: the order of position in this node.
     steps.sort { $0.noted.stored.position < $1.noted.stored.position }
     if !reverse { steps.reverse() }
     if format.isJSON {
@@ -81,7 +81,7 @@ struct History: ParsableCommand {
   }
 
   private struct Step {
-    var noted: NotedEvent
+    var noted: LoggedEvent
     /// Nil, like `parents`, if corruption destroyed a cause of the event.
     var changes: [ChangeDescription]?
     var parents: [EventID]?
@@ -98,7 +98,7 @@ struct History: ParsableCommand {
         lines.forEach { Output.line($0) }
         continue
       }
-      let drawn = drawing.draw([step.event.dot], parents: step.parents ?? [])
+      let drawn = drawing.draw([step.event.id], parents: step.parents ?? [])
       if let before = drawn.before { Output.line(before) }
       Output.line(drawn.line + lines[0])
       if let after = drawn.after { Output.line(after) }
@@ -107,7 +107,7 @@ struct History: ParsableCommand {
   }
 
   private func json(_ step: Step, _ description: EventDescription) -> JSON {
-    guard case .object(let members) = description.json(step.noted.stored, step.noted.note) else {
+    guard case .object(let members) = description.json(step.noted.stored, step.noted.message) else {
       return .null
     }
     return .object(
@@ -125,18 +125,18 @@ struct Blame: ParsableCommand {
     discussion: """
       Examples:
         stemma blame Book 978-0
-        stemma blame Visit site=berlin number=1 --by
+        stemma blame Visit site=berlin number=1 --authors
         stemma blame Book 978-0 --json | jq '.fields[] | select(.conflict)'
       """)
   @OptionGroup var record: RecordArguments
-  @Flag(help: "Also who made the commit, which only the log knows.") var by = false
+  @Flag(help: "Also the author, which requires a read of the log.") var authors = false
   @OptionGroup var format: FormatOptions
   @OptionGroup var options: NodeOptions
 
   func run() throws {
     let node = try options.open()
     let (model, key) = try record.onlyKey(node)
-    let life = by ? try node.existingLife(of: key, in: model) : nil
+    let life = authors ? try node.existingLife(of: key, in: model) : nil
     let decisions =
       try life.map { try node.decisions(about: $0) } ?? node.decisions(about: key, in: model)
     guard let decisions else {
@@ -156,7 +156,7 @@ struct Blame: ParsableCommand {
 
   private func write(_ decisions: [FieldDecision], _ model: Model) {
     var table = TextTable(
-      ["field", "value", "version", "time", "event"] + (by ? ["by"] : []), numeric: [2])
+      ["field", "value", "version", "time", "event"] + (authors ? ["author"] : []), numeric: [2])
     for decision in decisions {
       // The existence of the record is obvious.
       if decision.field == nil && decision.shown == .bool(true) && !decision.isConflict { continue }
@@ -168,7 +168,7 @@ struct Blame: ParsableCommand {
             printable(index == 0 ? decision.field ?? FieldDecision.existence(in: model) : "  or"),
             EventText.short(index == 0 ? decision.shown : candidate.value), "\(candidate.version)",
             candidate.time, printable(candidate.event),
-          ] + (by ? [printable(candidate.by ?? "")] : []))
+          ] + (authors ? [printable(candidate.author ?? "")] : []))
       }
     }
     table.write()

@@ -92,7 +92,7 @@ struct RecordWords {
   }
 
   /// All words as `field=value`.
-  func fields(_ words: some Swift.Sequence<String>) throws -> [(name: String, value: JSON)] {
+  func fields(_ words: some Sequence<String>) throws -> [(name: String, value: JSON)] {
     try checkInput(words)
     let assignments = try words.map { word in
       guard let assignment = try assignment(word) else {
@@ -115,7 +115,7 @@ struct RecordWords {
   }
 
   /// Standard input can be read once: a second read is empty.
-  private func checkInput(_ words: some Swift.Sequence<String>) throws {
+  private func checkInput(_ words: some Sequence<String>) throws {
     let inputs = words.count { word in
       guard let equals = word.firstIndex(of: "="), !word[..<equals].hasSuffix(":") else { return false }
       return ["@-", "@/dev/stdin"].contains(word[word.index(after: equals)...])

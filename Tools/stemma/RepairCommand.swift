@@ -7,25 +7,24 @@ struct Repair: ParsableCommand {
     commandName: "repair",
     abstract: "Restore events lost to corruption, or accept their loss.",
     discussion: """
-      With --from: fetches the partitions that lost events from peers, from the first lost event on, writes the damaged \
-      files anew from what can be read of them (they are kept in log/corrupt/) and rebuilds the tables. Where events are \
-      missing still, it changes nothing, names them, and exits with 1; what one peer lacks another may have. Without --from \
-      it repairs what cost no event.
+      With --from: fetches the partitions that lost events from peers, from the first lost event on. It writes the \
+      readable content of the corrupt files to new files, keeps the corrupt files in log/corrupt/ and rebuilds the \
+      tables. If events are still missing, it changes nothing, names them, and exits with 1; another peer may have them. \
+      Without --from it repairs what cost no event.
 
-      With --accept-loss, when no peer has the lost events: the streams end before them, and the rows that the tables show \
-      are written once more, as events of a new origin, with a message that says what was lost. What followed the lost \
-      events is gone from the log. A peer that turns up with lost events sends them with the next pull. With --from, too, what \
-      the peers have is put back first. With -n nothing is changed.
+      With --accept-loss, if no peer has the lost events: the streams end before them. The rows in the tables are \
+      written once more, as events of a new origin, with a message that names the loss. Events behind the lost ones \
+      leave the log. A peer that has lost events sends them with the next pull. With --from, events of the peers are \
+      restored first. With -n nothing is changed.
 
-      With --manifest: the list of the log's files (log/manifest) and the one before it are lost; it is made anew from the \
-      files.
+      With --manifest: the lost list of the log's files (log/manifest and manifest.previous) is rebuilt from the files.
 
       With --fork: a node was copied or set back, and wrote again under numbers for which a peer holds other events. \
-      Those that this node holds are written again under new names, which depend on nothing but the events. Every \
-      node whose sync is refused does it, from the one that refuses; in any order all end with every event once.
+      Its own such events are written again under new ids, which depend only on the events. Run it on every node \
+      whose sync is refused, from the node that refuses. In any order all end with every event once.
 
       With --name: a node that lost its stemma.json and the copy of it gets a new one, under this name, and writes as a \
-      new origin. Its log is kept; its scope is everything again, and it knows no remotes.
+      new origin. Its log is kept. Its scope includes everything, and it has no remotes.
       Examples:
         stemma repair --from office
         stemma repair --from ../office --from ../home --json
@@ -40,9 +39,9 @@ struct Repair: ParsableCommand {
   @Flag(help: "Go on without the lost events that no peer has.") var acceptLoss = false
   @Flag(name: [.customShort("n"), .long], help: "Only say what --accept-loss would do.")
   var dryRun = false
-  @Flag(help: "Make the list of the log's files anew, where it is lost.") var manifest = false
+  @Flag(help: "Rebuild the lost list of the log's files.") var manifest = false
   @Flag(help: "Repair a fork instead: write this node's branch of it again under new names.") var fork = false
-  @Option(help: "Make the stemma.json of a node anew that lost it and its copy.") var name: String?
+  @Option(help: "Recreate the stemma.json of a node that lost it and its copy.") var name: String?
   @OptionGroup var author: AuthorOptions
   @OptionGroup var format: FormatOptions
   @OptionGroup var options: NodeOptions
@@ -62,9 +61,9 @@ struct Repair: ParsableCommand {
 
   func run() throws {
     if manifest { return try remakeManifest() }
-    if let name { try remakeMark(name) }
+    if let name { try recreateMetadata(name) }
     let node = try dryRun ? options.openLeavingFiles() : options.openForWriting(isQuiet: true)
-    let found = Set(node.mark.damage?.sentences ?? [])
+    let found = Set(node.metadata.corruption?.sentences ?? [])
     defer { warn(of: node, found) }
     let peers = try from.flatMap { name throws(NodeError) in try node.peers(name) }
     if fork {
@@ -78,16 +77,16 @@ struct Repair: ParsableCommand {
     }
     bar.finish()
     for name in report.strangers { Output.warning("\(name) has none of the lost events") }
-    if format.isJSON { Output.line(report.json) } else { write(report, node.mark) }
+    if format.isJSON { Output.line(report.json) } else { write(report, node.metadata) }
     Output.flush()
     if !report.isWhole { throw ExitCode.no }
   }
 
-  private func write(_ report: RepairReport, _ mark: NodeMark) {
+  private func write(_ report: RepairReport, _ metadata: NodeMetadata) {
     for partition in report.refused {
       Output.warning("partition \(partition): a peer holds other events under the same names")
     }
-    let missing = LossText.lines(report.missing, mark)
+    let missing = LossText.lines(report.missing, metadata)
     guard report.isWhole else {
       for line in missing { Output.line("missing: \(printable(line))") }
       if report.isVague { Output.line("missing: what else these files held cannot be determined") }
@@ -130,12 +129,12 @@ extension Repair {
     if !missing.isEmpty { throw ExitCode.no }
   }
 
-  private func remakeMark(_ name: String) throws {
+  private func recreateMetadata(_ name: String) throws {
     do {
       let directory = try options.locate()
       throw Failure("\(directory) has its stemma.json; --name is for a node that lost it", .usage)
-    } catch NodeError.lostMark(let path, false) {
-      try Node.remakeMark(at: path, name: name, options.opening(.write))
+    } catch NodeError.lostMetadata(let path, false) {
+      try Node.recreateMetadata(at: path, name: name, options.opening(.write))
       Output.warning(
         "made a new stemma.json in \(path): its scope is everything, and what it knew of remotes and of names is gone"
       )
@@ -145,12 +144,12 @@ extension Repair {
   /// Prints the notices of opening and of the repair. `found`: the corruption before the repair.
   /// Its repaired part is not reported.
   private func warn(of node: Node, _ found: Set<String>) {
-    let left = Set(node.mark.damage?.sentences ?? [])
+    let left = Set(node.metadata.corruption?.sentences ?? [])
     var said: Set<String> = []
     for notice in node.notices where !found.contains(notice) || left.contains(notice) {
       if said.insert(notice).inserted { Output.warning(notice) }
     }
-    if node.mark.unfinishedClone != nil { Output.warning(Explanations.unfinishedClone) }
+    if node.metadata.unfinishedClone != nil { Output.warning(Explanations.unfinishedClone) }
   }
 
   private func repairFork(of node: Node, _ peer: RemotePeer, _ from: String) throws {
@@ -162,7 +161,7 @@ extension Repair {
         .object([
           ("events", .int(Int64(report.events))),
           ("partitions", .array(report.partitions.map { .string($0) })),
-          ("origin", .string(node.mark.origin.description)),
+          ("origin", .string(node.metadata.origin.description)),
         ]))
     } else if report.events > 0 {
       Output.line(
@@ -174,7 +173,7 @@ extension Repair {
     for partition in format.isJSON ? [] : report.behind {
       Output.line(
         "\(from) holds events of partition \(partition) that were written again here: "
-          + "run `stemma repair --fork --from \(node.mark.name)` there")
+          + "run `stemma repair --fork --from \(node.metadata.name)` there")
     }
     Output.flush()
   }
@@ -190,9 +189,9 @@ struct LossText {
   /// The maximum number of runs on a line.
   private static let limit = 12
 
-  static func lines(_ losses: [RecordedDamage.Loss], _ mark: NodeMark?) -> [String] {
+  static func lines(_ losses: [RecordedCorruption.Loss], _ metadata: NodeMetadata?) -> [String] {
     var order: [Stream] = []
-    var lost: [Stream: [RecordedDamage.Loss]] = [:]
+    var lost: [Stream: [RecordedCorruption.Loss]] = [:]
     for loss in losses {
       let stream = Stream(partition: loss.partition, origin: loss.origin)
       if lost[stream] == nil { order.append(stream) }
@@ -200,7 +199,7 @@ struct LossText {
     }
     return order.map { stream in
       let runs = lost[stream] ?? []
-      let name = UInt64(stream.origin, radix: 16).flatMap { mark?.name(of: Origin($0)) } ?? stream.origin
+      let name = UInt64(stream.origin, radix: 16).flatMap { metadata?.name(of: Origin($0)) } ?? stream.origin
       let count = Int(runs.reduce(0) { $0 + $1.count })
       let numbers = runs.prefix(limit).map { $0.from == $0.to ? "\($0.from)" : "\($0.from)–\($0.to)" }
       return "\(counted(count, "event")) of \(name) in \(stream.partition)"

@@ -268,7 +268,7 @@ struct RemoteList: ParsableCommand {
 
   func run() throws {
     let node = try options.open()
-    let rows = node.mark.remotes.map {
+    let rows = node.metadata.remotes.map {
       JSON.object([("name", .string($0.name)), ("address", .string($0.address))])
     }
     if format.json {
@@ -277,7 +277,7 @@ struct RemoteList: ParsableCommand {
       for row in rows { Output.line(row) }
     } else {
       var table = TextTable()
-      for remote in node.mark.remotes { table.append([remote.name, remote.address]) }
+      for remote in node.metadata.remotes { table.append([remote.name, remote.address]) }
       table.write()
     }
     Output.flush()
@@ -337,7 +337,7 @@ struct ScopeList: ParsableCommand {
       }
     } else {
       table = TextTable(["pattern", "partitions", "events", "records"], numeric: [1, 2, 3])
-      for pattern in node.mark.scope.patterns {
+      for pattern in node.metadata.scope.patterns {
         // An exclusion counts the excluded partitions, which the node holds while a purge is
         // unfinished.
         let scope = try node.scope([pattern.hasPrefix("!") ? String(pattern.dropFirst()) : pattern])
@@ -391,7 +391,7 @@ private func changeScope(
     let counts = purged.filter { names.contains($0.partition.description) }.text
     Output.line(
       printable(
-        "scope \(node.mark.scope.patterns.joined(separator: " "))"
+        "scope \(node.metadata.scope.patterns.joined(separator: " "))"
           + (names.isEmpty ? "" : "; purged \(counts): \(names.joined(separator: " "))")))
   }
   for pattern in idle {

@@ -41,7 +41,7 @@ struct Resolve: ParsableCommand {
   @Flag(help: "A reference to a record that is not there is cleared.") var unlink = false
   @Flag(help: "Every value and delete conflict.") var all = false
   @Option(help: "With --all, or in a dialog: only this model.", completion: .modelNames) var model: String?
-  @OptionGroup var note: NoteOptions
+  @OptionGroup var commit: CommitOptions
   @OptionGroup var format: FormatOptions
   @OptionGroup var options: NodeOptions
 
@@ -88,13 +88,13 @@ struct Resolve: ParsableCommand {
       var filter = try ConflictText.filter(node, words[...])
       if let model { filter.model = try RecordWords(node, model: model).model }
       if let kind = kind.flatMap({ ConflictFilter.Kind(rawValue: $0) }) { filter.kinds = [kind] }
-      return try ResolveDialog(node, note.note).run(filter)
+      return try ResolveDialog(node, commit.message).run(filter)
     }
     let count: Int
     if all {
       let chosen = try model.map { try RecordWords(node, model: $0).model }
       do throws(NodeError) {
-        count = try node.resolveAll(chosen, take == "newest" ? .newest : .shown, note.note)
+        count = try node.resolveAll(chosen, take == "newest" ? .newest : .shown, commit.message)
       } catch {
         guard case .mutation = error else { throw error }
         let explanation = Explanation(error)
@@ -113,7 +113,7 @@ struct Resolve: ParsableCommand {
       let asked = open.filter { $0.isMeant(by: field, kind) }
       try node.resolve(
         reader.model, key, field: field, kind: kind, try resolution(node, reader, record, field, asked),
-        note.note)
+        commit.message)
       // A deleted record or a cleared reference also ends other conflicts.
       let left = try node.conflicts(of: record, in: reader.model)
       count = open.count { conflict in !left.contains { $0.isSame(as: conflict) } }
@@ -182,25 +182,25 @@ struct Resolve: ParsableCommand {
   private func candidate(
     _ word: String, _ node: Node, _ model: Model, _ key: Key, _ asked: [ConflictDescription]
   ) throws -> Resolution {
-    var resolutions: [EventName: Resolution] = [:]
+    var resolutions: [QualifiedEventID: Resolution] = [:]
     for conflict in asked {
       for candidate in conflict.candidates {
         var partition = Partition(model: model, key: key)
         // Candidates may be events of several records with the same event id.
         let child = conflict.kind == .cardinality ? conflict.record.flatMap(node.schema.model(named:)) : nil
         if let child { partition = Partition(model: child, key: try node.key(candidate.value, of: child)) }
-        let name = EventName(partition: partition, dot: candidate.dot)
-        resolutions[name] = child == nil ? .takeEvent(candidate.dot) : .take(candidate.number)
+        let name = QualifiedEventID(partition: partition, id: candidate.id)
+        resolutions[name] = child == nil ? .takeEvent(candidate.id) : .take(candidate.number)
       }
     }
-    let dots = node.description.dots(named: word)
-    let named = resolutions.filter { dots.contains($0.key.dot) }
+    let ids = node.description.ids(named: word)
+    let named = resolutions.filter { ids.contains($0.key.id) }
     if named.count == 1, let only = named.first { return only.value }
     var meaning = ""
-    if dots.isEmpty || !named.isEmpty {
+    if ids.isEmpty || !named.isEmpty {
       let event = try event(word, node)
       if let resolution = resolutions[event.name] { return resolution }
-      meaning = "\(node.description.name(event.dot)) in \(event.partition), "
+      meaning = "\(node.description.name(event.id)) in \(event.partition), "
     }
     let candidates = Set(asked.flatMap { $0.candidates.map(\.event) }).sorted().joined(separator: ", ")
     throw Failure("`\(word)` is \(meaning)no candidate of this conflict; there are \(candidates)", .badData)
@@ -209,7 +209,7 @@ struct Resolve: ParsableCommand {
   private func event(_ word: String, _ node: Node) throws -> Event {
     do { return try node.event(named: word).event } catch NodeError.inspection(.notAnEvent) {
       throw Failure(
-        "`\(word)` is neither a candidate's number nor an event such as \(node.mark.name):5", .usage)
+        "`\(word)` is neither a candidate's number nor an event such as \(node.metadata.name):5", .usage)
     }
   }
 }
@@ -224,6 +224,6 @@ extension ConflictDescription {
 
   /// Whether it is the same conflict between the same events.
   func isSame(as other: ConflictDescription) -> Bool {
-    kind == other.kind && field == other.field && candidates.map(\.dot) == other.candidates.map(\.dot)
+    kind == other.kind && field == other.field && candidates.map(\.id) == other.candidates.map(\.id)
   }
 }

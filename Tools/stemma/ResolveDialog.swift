@@ -6,12 +6,12 @@ import StemmaNode
 /// loses nothing.
 struct ResolveDialog {
   private let node: Node
-  private let note: CommitNote
+  private let message: CommitMessage
   private let text: ConflictText
 
-  init(_ node: Node, _ note: CommitNote) {
+  init(_ node: Node, _ message: CommitMessage) {
     self.node = node
-    self.note = note
+    self.message = message
     text = ConflictText(node)
   }
 
@@ -67,7 +67,7 @@ struct ResolveDialog {
   private func resolve(_ conflict: ConflictDescription, _ resolution: Resolution) throws {
     let model = try RecordWords(node, model: conflict.model).model
     try node.resolve(
-      model, conflict.key, field: conflict.field, kind: conflict.kind, resolution, note)
+      model, conflict.key, field: conflict.field, kind: conflict.kind, resolution, message)
   }
 
   /// Asks once.

@@ -9,8 +9,8 @@ struct Segments: ParsableCommand {
     abstract: "List the files of the log.",
     discussion: """
       Positions are those of `log`; raw and stored are bytes before and after compression. `stemma inspect` shows \
-      what is inside of one. Blocks are not read here: damage is said, and ends it with 1, if it is in a footer or \
-      was noted by a command that has met it where it reads events, such as `stemma verify` or `log`. This one notes nothing.
+      what is inside of one. Blocks are not read here: corruption is said, and ends it with 1, if it is in a footer or \
+      was noted by a command that has met it where it reads events, such as `stemma verify` or `log`. This one messages nothing.
 
       Examples:
         stemma segments
@@ -31,19 +31,21 @@ struct Segments: ParsableCommand {
       for (index, file) in files.enumerated() {
         if index > 0 { Output.line() }
         table([file]).write()
-        if let damage = file.damage { Output.line("  " + Output.styled(damage, .red)) }
+        if let corruption = file.corruption { Output.line("  " + Output.styled(corruption, .red)) }
         Output.line()
         shares(of: file).write(indent: "  ")
       }
     } else {
       table(files).write()
       for file in files {
-        if let damage = file.damage { Output.line(Output.styled("\(file.file): \(damage)", .red)) }
+        if let corruption = file.corruption {
+          Output.line(Output.styled("\(file.file): \(corruption)", .red))
+        }
       }
     }
-    if !format.isJSON { Output.line("\nBlocks were not read; `stemma verify` looks for damage in them.") }
+    if !format.isJSON { Output.line("\nBlocks were not read; `stemma verify` looks for corruption in them.") }
     Output.flush()
-    if files.contains(where: { $0.damage != nil }) { throw ExitCode.no }
+    if files.contains(where: { $0.corruption != nil }) { throw ExitCode.no }
   }
 
   private func table(_ files: [LogFileDescription]) -> TextTable {
@@ -55,7 +57,7 @@ struct Segments: ParsableCommand {
       ], numeric: [0, 5, 6, 7, 8, 9, 10])
     for file in files {
       // Only the length of a corrupt file is known, if the file exists.
-      let isUnread = file.kind == "damaged"
+      let isUnread = file.kind == "corrupt"
       let ratio = file.storedBytes == 0 ? 0 : Double(file.rawBytes) / Double(file.storedBytes)
       table.append([
         String(file.number), file.kind, file.positions.map { "@\($0.first) … @\($0.last)" } ?? "-",

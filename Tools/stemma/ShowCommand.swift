@@ -33,13 +33,13 @@ struct Show: ParsableCommand {
       let life = try node.readableLife(of: noted.event.key, in: model)
       missing = life.missing
       // The outcome may depend on missing events.
-      if missing == nil { account = try node.account(of: noted.event.dot, in: life) }
+      if missing == nil { account = try node.account(of: noted.event.id, in: life) }
     }
     if format.isJSON {
       Output.line(json(noted, account, description))
     } else {
       Pager.begin()
-      for line in text.lines(noted.stored, noted.note, changes: account?.changes) { Output.line(line) }
+      for line in text.lines(noted.stored, noted.message, changes: account?.changes) { Output.line(line) }
       if let account { write(account, description, description.model(of: noted.event)) }
     }
     Output.flush()
@@ -48,14 +48,14 @@ struct Show: ParsableCommand {
 
   private func write(_ account: EventAccount, _ description: EventDescription, _ model: Model?) {
     Output.line()
-    func name(_ dot: EventID) -> String { printable(description.name(dot)) }
+    func name(_ id: EventID) -> String { printable(description.name(id)) }
     let parents = account.parents.map(name)
     Output.line("    Builds on \(parents.isEmpty ? "nothing" : parents.joined(separator: ", ")).")
     if !account.concurrent.isEmpty {
-      let concurrent = Self.byOrigin(account.concurrent).map { dots in
-        dots.count < 3
-          ? dots.map(name).joined(separator: ", ")
-          : "\(name(dots[0])) … \(name(dots[dots.count - 1])) (\(counted(dots.count, "event")))"
+      let concurrent = Self.byOrigin(account.concurrent).map { ids in
+        ids.count < 3
+          ? ids.map(name).joined(separator: ", ")
+          : "\(name(ids[0])) … \(name(ids[ids.count - 1])) (\(counted(ids.count, "event")))"
       }
       Output.line("    Concurrent with \(concurrent.joined(separator: ", ")).")
     }
@@ -70,42 +70,42 @@ struct Show: ParsableCommand {
         Output.line("    \(field): stands against \(other), which is shown (\(rule.name)).")
       case .superseded: Output.line("    \(field): written again by \(other), which had seen it.")
       }
-      for opponent in outcome.opponents { write(opponent, of: outcome) }
+      for concurrentWrite in outcome.concurrentWrites { write(concurrentWrite, of: outcome) }
     }
   }
 
   /// The events grouped by origin, because there may be many. Their ranges per origin are
   /// contiguous within the history of the record.
-  private static func byOrigin(_ dots: [EventID]) -> [[EventID]] {
+  private static func byOrigin(_ ids: [EventID]) -> [[EventID]] {
     var places: [Origin: Int] = [:]
     var groups: [[EventID]] = []
-    for dot in dots {
-      if let place = places[dot.origin] {
-        groups[place].append(dot)
+    for id in ids {
+      if let place = places[id.origin] {
+        groups[place].append(id)
       } else {
-        places[dot.origin] = groups.count
-        groups.append([dot])
+        places[id.origin] = groups.count
+        groups.append([id])
       }
     }
     return groups
   }
 
-  private func write(_ opponent: EventAccount.Opponent, of outcome: EventAccount.Outcome) {
-    let event = printable(opponent.event)
-    if opponent.wasSeen {
+  private func write(_ concurrentWrite: EventAccount.ConcurrentWrite, of outcome: EventAccount.Outcome) {
+    let event = printable(concurrentWrite.event)
+    if concurrentWrite.wasSeen {
       Output.line(
         "      It had seen the deletion \(event), but an ordinary update does not bury one.")
-    } else if opponent.hasSeen {
+    } else if concurrentWrite.hasSeen {
       Output.line("      \(event) had seen it, but an ordinary update does not bury a deletion.")
-    } else if opponent.event != outcome.by {
+    } else if concurrentWrite.event != outcome.by {
       Output.line("      \(event) stands against it.")
     }
   }
 
-  private func json(_ noted: NotedEvent, _ account: EventAccount?, _ description: EventDescription) -> JSON {
-    let event = description.json(noted.stored, noted.note)
+  private func json(_ noted: LoggedEvent, _ account: EventAccount?, _ description: EventDescription) -> JSON {
+    let event = description.json(noted.stored, noted.message)
     guard let account, case .object(let members) = event else { return event }
-    func names(_ dots: [EventID]) -> JSON { .array(dots.map { .string(description.name($0)) }) }
+    func names(_ ids: [EventID]) -> JSON { .array(ids.map { .string(description.name($0)) }) }
     return .object(
       members + [
         ("changes", .array(account.changes.map(\.json))), ("parents", names(account.parents)),
@@ -118,7 +118,7 @@ struct Show: ParsableCommand {
 extension Node {
   /// The event that a user names, and the partition in which the name is valid. A position or a
   /// digest needs no partition; the event must be in a given one.
-  func event(named text: String, in partition: String?) throws -> NotedEvent {
+  func event(named text: String, in partition: String?) throws -> LoggedEvent {
     let noted = try event(named: text, partition: partition, takesPartition: true)
     if let partition, try !scope([partition]).contains(noted.event.partition) {
       throw Failure(

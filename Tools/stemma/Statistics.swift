@@ -72,14 +72,14 @@ struct ModelCounts {
 /// The effect of one commit, as in `log --stat`.
 struct CommitStatistics {
   let commit: CommitID
-  let note: CommitNote
+  let message: CommitMessage
   private var latest = Timestamp.zero
   private var counts = ModelCounts()
   private var partitions: Set<Partition> = []
 
-  init(_ commit: CommitID, _ note: CommitNote) {
+  init(_ commit: CommitID, _ message: CommitMessage) {
     self.commit = commit
-    self.note = note
+    self.message = message
   }
 
   mutating func add(_ event: Event, _ description: EventDescription) {
@@ -91,8 +91,9 @@ struct CommitStatistics {
   func json(_ description: EventDescription) -> JSON {
     .object([
       ("commit", .string(description.name(commit))), ("time", .string(description.time(latest))),
-      ("by", note.by.map { .string($0) } ?? .null), ("note", note.note.map { .string($0) } ?? .null),
-      ("source", note.source.map { .string($0) } ?? .null), ("events", .int(Int64(counts.all.sum))),
+      ("author", message.author.map { .string($0) } ?? .null),
+      ("message", message.text.map { .string($0) } ?? .null),
+      ("source", message.source.map { .string($0) } ?? .null), ("events", .int(Int64(counts.all.sum))),
       ("partitions", .int(Int64(partitions.count))), ("models", counts.json),
     ])
   }
@@ -101,8 +102,11 @@ struct CommitStatistics {
     Output.line(
       Output.styled("commit \(printable(description.name(commit)))", .yellow)
         + "  \(description.time(latest))"
-        + printable((note.by.map { "  by \($0)" } ?? "") + (note.source.map { "  from \($0)" } ?? "")))
-    for line in EventText.lines(ofNote: note.note ?? "") where !line.isEmpty { Output.line("    " + line) }
+        + printable(
+          (message.author.map { "  by \($0)" } ?? "") + (message.source.map { "  from \($0)" } ?? "")))
+    for line in EventText.lines(ofMessage: message.text ?? "") where !line.isEmpty {
+      Output.line("    " + line)
+    }
     counts.write()
     Output.line("  \(counted(counts.all.sum, "event")) in \(counted(partitions.count, "partition"))")
   }

@@ -6,14 +6,14 @@ import StemmaSchema
 /// Options of the commands that write one record: a node, a message, and the output format.
 struct WriteOptions: ParsableArguments {
   @OptionGroup var node: NodeOptions
-  @OptionGroup var note: NoteOptions
+  @OptionGroup var commit: CommitOptions
   @OptionGroup var format: FormatOptions
 
   /// Makes one change in a separate commit and reports it.
   func perform(_ mutation: Mutation, on node: Node, ifRevision: String? = nil, announcing verb: String) throws
   {
     let told = node.notices.count
-    let (outcome, events) = try node.write(note.note) { tx throws(NodeError) in
+    let (outcome, events) = try node.write(commit.message) { tx throws(NodeError) in
       (try tx.perform(mutation, ifRevision: ifRevision), tx.events)
     }
     for notice in node.notices.dropFirst(told) { Output.warning(notice) }
@@ -54,7 +54,7 @@ extension WriteOptions {
     filter.kinds = [.dangling]
     var dangling: [(ConflictDescription, name: String, target: ConflictDescription.Candidate)] = []
     try node.conflicts(filter) { conflict in
-      guard let name = conflict.field, let target = conflict.candidates.first, target.dot == event.dot
+      guard let name = conflict.field, let target = conflict.candidates.first, target.id == event.id
       else { return }
       dangling.append((conflict, name, target))
     }

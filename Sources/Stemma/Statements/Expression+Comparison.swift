@@ -156,7 +156,7 @@ public prefix func ! (a: some ExpressionProtocol<Bool>) -> ColumnExpression<Bool
 
 extension ExpressionProtocol {
   /// Whether the value is among these, nil for null; times as points in time. Always one statement.
-  public func `in`(_ values: some Swift.Sequence<Value>) -> ColumnExpression<Bool> {
+  public func `in`(_ values: some Sequence<Value>) -> ColumnExpression<Bool> {
     // The values are one parameter, so that the statement's text does not depend on their count.
     let values = values.map(\.datum).filter { !$0.isNaN }.map(\.value)
     let listed = ValueList(values.map { [$0] }).text(Self.compared)
@@ -192,7 +192,7 @@ extension ExpressionProtocol {
   }
 }
 
-extension Swift.Sequence where Element: ColumnValue {
+extension Sequence where Element: ColumnValue {
   /// Whether an expression's value is among these.
   public func contains(_ expression: some ExpressionProtocol<Element>) -> ColumnExpression<Bool> {
     expression.in(self)

@@ -169,7 +169,7 @@ private struct JoinedTables {
     _ fields: [String]
   ) -> StatementText {
     let child = name(target)
-    let rival = child + "+"
+    let sibling = child + "+"
     let childKey = target.key.map(\.name)
     /// Of equal ranks, the lower key wins.
     func rank(_ table: String, _ other: String) -> StatementText {
@@ -180,11 +180,11 @@ private struct JoinedTables {
     }
     var text = StatementText(
       "\(Self.equal(last, key, child, fields)) AND NOT EXISTS (SELECT 1 "
-        + "FROM \(StatementText.quoted(target.tableName)) AS \(StatementText.quoted(rival)) "
-        + "WHERE \(Self.equal(last, key, rival, fields)) "
+        + "FROM \(StatementText.quoted(target.tableName)) AS \(StatementText.quoted(sibling)) "
+        + "WHERE \(Self.equal(last, key, sibling, fields)) "
         // Compared before ranks, because nearly every parent has only one child.
-        + "AND \(Route.row(rival, childKey)) <> \(Route.row(child, childKey)) AND ")
-    text.append(.combination(rank(rival, child), " > ", rank(child, rival)))
+        + "AND \(Route.row(sibling, childKey)) <> \(Route.row(child, childKey)) AND ")
+    text.append(.combination(rank(sibling, child), " > ", rank(child, sibling)))
     text.append(")")
     return text
   }

@@ -67,7 +67,7 @@ extension Table {
   public static func find(_ key: String) -> Select<Self> { preconditionFailure("cannot be called") }
 
   /// The rows with these keys, in key order; keys without a row are ignored.
-  public static func find(_ keys: some Swift.Sequence<PrimaryKey>) -> Select<Self> {
+  public static func find(_ keys: some Sequence<PrimaryKey>) -> Select<Self> {
     var select = all
     select.parts.predicates.append(PrimaryKey.among(keys, select.parts.key))
     return select

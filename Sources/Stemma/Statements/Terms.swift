@@ -119,12 +119,12 @@ where Key.Output: TableKey {
 
 extension ColumnGroup where Output: TableKey {
   /// Whether the key is among these. Always one statement.
-  public func `in`(_ keys: some Swift.Sequence<Output>) -> ColumnExpression<Bool> {
+  public func `in`(_ keys: some Sequence<Output>) -> ColumnExpression<Bool> {
     ColumnExpression(.combination(Output.among(keys, _columns.map(\.term.text)), "", StatementText("")))
   }
 }
 
-extension Swift.Sequence where Element: TableKey {
+extension Sequence where Element: TableKey {
   /// Whether a key is among these.
   public func contains<Key: ColumnGroup>(_ key: Key) -> ColumnExpression<Bool> where Key.Output == Element {
     key.in(self)
@@ -142,7 +142,7 @@ extension TableKey {
   }
 
   /// Whether the columns of a key hold one of these.
-  static func among(_ keys: some Swift.Sequence<Self>, _ columns: [StatementText]) -> StatementText {
+  static func among(_ keys: some Sequence<Self>, _ columns: [StatementText]) -> StatementText {
     let list = ValueList(keys.map(\.keyValues))
     var text = StatementText("")
     text.append(columns, "(", separator: ", ")

@@ -33,11 +33,11 @@ public struct Conflict: Sendable, Identifiable {
     /// The node that made it, by name.
     public let origin: String
     /// The author of the commit, if it names one.
-    public let by: String?
+    public let author: String?
     /// Whether it is a decision about an earlier conflict.
     public let isResolution: Bool
     let json: JSON
-    let dot: EventID
+    let eventID: EventID
     /// The field of the conflict, if it is about one.
     let field: String?
 
@@ -141,7 +141,7 @@ public struct Conflict: Sendable, Identifiable {
       Candidate(
         number: $0.number, event: $0.event, version: $0.version,
         time: Date(timeIntervalSince1970: Double($0.timestamp.milliseconds) / 1000), origin: $0.origin,
-        by: $0.by, isResolution: $0.isResolution, json: $0.value, dot: $0.dot, field: field)
+        author: $0.author, isResolution: $0.isResolution, json: $0.value, eventID: $0.id, field: field)
     }
   }
 }
@@ -156,11 +156,11 @@ extension Conflict: Hashable {
 extension Conflict.Candidate: Hashable {
   /// Whether they are one change, at the same place of the order.
   public static func == (a: Self, b: Self) -> Bool {
-    (a.number, a.event, a.dot, a.isResolution) == (b.number, b.event, b.dot, b.isResolution)
+    (a.number, a.event, a.eventID, a.isResolution) == (b.number, b.event, b.eventID, b.isResolution)
       && a.json.text == b.json.text
   }
   /// By its event.
-  public func hash(into hasher: inout Hasher) { hasher.combine(dot) }
+  public func hash(into hasher: inout Hasher) { hasher.combine(eventID) }
 }
 
 extension Table {
@@ -187,7 +187,7 @@ public struct Resolution: Sendable {
 
   /// The candidate's value or state.
   public static func take(_ candidate: Conflict.Candidate) -> Resolution {
-    Resolution(decision: .takeEvent(candidate.dot))
+    Resolution(decision: .takeEvent(candidate.eventID))
   }
   /// Another value.
   public static func set(_ value: some ColumnValue) -> Resolution {

@@ -52,12 +52,12 @@ extension Store {
     final func read<Result>(_ text: StatementText, _ body: (RowCursor) throws -> Result) throws -> Result {
       try checkIsOpen()
       let statement = try prepared(text.sql)
-      defer { if let damage = statement.damage { note(damage) } }
+      defer { if let corruption = statement.corruption { note(corruption) } }
       return try statement.read(text, store, in: openCommit, body)
     }
 
     /// Receives corruption that a statement met; its reader gets an error in words.
-    func note(_ damage: TablesError) {}
+    func note(_ corruption: TablesError) {}
   }
 
   /// Runs several reads on one committed state, whatever is written at the same time.

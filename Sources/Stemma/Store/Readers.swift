@@ -19,7 +19,7 @@ final class Readers: Sendable {
   /// The number of this store's commits. Each voids earlier checks of the tables' file.
   private let commits = Atomic<Int>(0)
   /// Whether a release of the snapshots is scheduled.
-  private let willLetGo = Atomic<Bool>(false)
+  private let willRelease = Atomic<Bool>(false)
 
   /// How many reads run on queues at the same time.
   private static let queueCount = 3
@@ -106,7 +106,7 @@ final class Readers: Sendable {
       idle.append(reader)
       return true
     }
-    if isKept { letGoSoon() }
+    if isKept { releaseSoon() }
   }
 
   /// Traps if the state is inconsistent. For tests, on any thread, also during reads.
@@ -123,17 +123,17 @@ final class Readers: Sendable {
   }
 
   /// A connection in use at that time schedules its own release when it is returned.
-  private func letGoSoon() {
-    guard !willLetGo.load(ordering: .relaxed), !willLetGo.exchange(true, ordering: .acquiringAndReleasing)
+  private func releaseSoon() {
+    guard !willRelease.load(ordering: .relaxed), !willRelease.exchange(true, ordering: .acquiringAndReleasing)
     else { return }
     DispatchQueue.global(qos: .utility).asyncAfter(deadline: .now() + Self.holdingInterval) { [weak self] in
-      self?.letGo()
+      self?.release()
     }
   }
 
-  private func letGo() {
-    willLetGo.store(false, ordering: .releasing)
-    idle.withLock { for reader in $0 { reader.connection.letGoOfState() } }
+  private func release() {
+    willRelease.store(false, ordering: .releasing)
+    idle.withLock { for reader in $0 { reader.connection.releaseState() } }
   }
 }
 

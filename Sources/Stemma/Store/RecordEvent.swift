@@ -31,9 +31,9 @@ public struct RecordEvent: Sendable, Hashable, Identifiable {
   /// Identifies the events that were written together.
   public let commit: String
   /// The author of the commit, if it names one.
-  public let by: String?
+  public let author: String?
   /// The message of the commit, if it has one.
-  public let note: String?
+  public let message: String?
   /// The values that it writes, by field.
   public let fields: [String: Datum]
   let position: Position
@@ -48,19 +48,19 @@ public struct RecordEvent: Sendable, Hashable, Identifiable {
   /// Its name with its partition.
   public var id: ID { ID(partition: partition, name: name) }
 
-  init(_ stored: StoredEvent, _ note: CommitNote, _ description: EventDescription) {
+  init(_ stored: StoredEvent, _ message: CommitMessage, _ description: EventDescription) {
     let event = stored.event
-    name = description.name(event.dot)
+    name = description.name(event.id)
     partition = event.partition.description
     model = description.modelName(event)
     key = description.keyText(event)
     operation = Operation(rawValue: event.operation.name) ?? .update
     relationship = event.relationship
     time = Date(timeIntervalSince1970: Double(event.timestamp.milliseconds) / 1000)
-    origin = description.originName(event.dot.origin)
+    origin = description.originName(event.id.origin)
     commit = description.name(event.commit)
-    by = note.by
-    self.note = note.note
+    author = message.author
+    self.message = message.text
     let model = description.model(of: event)
     fields = Dictionary(
       event.assignments.map { (description.fieldName($0.field, model), Datum($0.value)) },
@@ -102,13 +102,13 @@ public struct RecordEvent: Sendable, Hashable, Identifiable {
 }
 
 /// A point in a store's history.
-public enum Moment: Sendable {
+public enum PointInTime: Sendable {
   /// The state after all events with times up to this one; nodes with the same events agree on it.
   case time(Date)
   /// The state of this node when the event was its newest.
   case event(RecordEvent)
 
-  var position: StemmaNode.Moment {
+  var position: StemmaNode.PointInTime {
     switch self {
     case .time(let date):
       .time(Timestamp(milliseconds: Self.milliseconds(of: date), counter: .max))

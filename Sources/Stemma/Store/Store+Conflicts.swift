@@ -28,9 +28,9 @@ extension Store {
   ///   not allow, `requiredReference` if a reference would lead nowhere. Throws `failed` if the
   ///   conflict is decided already, or the decision does not fit its kind. It then stays as it is.
   public func resolve(
-    _ conflict: Conflict, _ resolution: Resolution, by: String? = nil, note: String? = nil
+    _ conflict: Conflict, _ resolution: Resolution, author: String? = nil, message: String? = nil
   ) async throws {
-    try await write(by: by, note: note) { transaction in
+    try await write(author: author, message: message) { transaction in
       try transaction.resolve(conflict, resolution)
     }
   }
@@ -84,7 +84,7 @@ extension Store {
     let models = resolvers.compactMap { node.schema.model(named: $0.model) }
     guard try models.contains(where: { try node.openConflicts($0) > 0 }) else { return (false, []) }
     // Reads the events that syncs and other processes have written.
-    try node.takeInOthers()
+    try node.adoptOthers()
     var decisions: [(Conflict, Resolution)] = []
     for (name, resolver) in resolvers {
       try Self.forEachUndecided(name, node) { conflict in
@@ -94,7 +94,7 @@ extension Store {
     guard !decisions.isEmpty else { return (false, []) }
     var failures: [UndecidedConflict] = []
     var isChanged = false
-    try node.write(CommitNote(by: options.author, note: "decided by the program's resolver")) {
+    try node.write(CommitMessage(author: options.author, text: "decided by the program's resolver")) {
       write throws(NodeError) in
       // A retry starts over.
       var (tried, waiting) = (decisions, decisions)
@@ -109,7 +109,7 @@ extension Store {
             isChanged = true
           } catch {
             switch error {
-            case .mutation, .damagedPartition: break
+            case .mutation, .corruptPartition: break
             // Every other decision would meet this error, too.
             default: throw error
             }

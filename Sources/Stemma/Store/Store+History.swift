@@ -24,8 +24,8 @@ extension Store {
       filter.model = node.schema.model(named: Row.modelName)
       filter.key = key
       var found: [RecordEvent] = []
-      try node.forEachEvent(filter, newestFirst: false) { stored, note in
-        found.append(RecordEvent(stored, note, node.description))
+      try node.forEachEvent(filter, newestFirst: false) { stored, message in
+        found.append(RecordEvent(stored, message, node.description))
         return !Task.isCancelled
       }
       try Task.checkCancellation()
@@ -47,12 +47,12 @@ extension Store {
   /// A record as it was; nil if it did not exist. Past values belong to no store: a program can
   /// read and compare them, and copy them into drafts.
   public func get<Row: Table>(
-    _ type: Row.Type, byIdentifier key: Row.PrimaryKey, asOf moment: Moment
+    _ type: Row.Type, byIdentifier key: Row.PrimaryKey, asOf pointInTime: PointInTime
   ) async throws -> Row? {
     let key = Transaction.key(key)
     let model = try model(of: Row.self)
     return try await inspect { node in
-      let life = try node.life(of: key, in: model, asOf: moment.position)
+      let life = try node.life(of: key, in: model, asOf: pointInTime.position)
       let state = try life.state()
       guard state.exists(life.rules) else { return nil }
       let description = Row.description
@@ -67,10 +67,10 @@ extension Store {
   /// these are built from a copy of the current tables. Otherwise they are built from the log, in
   /// time proportional to the log.
   public func asOf<Result: Sendable>(
-    _ moment: Moment, _ body: @escaping @Sendable (Past) throws -> Result
+    _ pointInTime: PointInTime, _ body: @escaping @Sendable (Past) throws -> Result
   ) async throws -> Result {
     try await inspect { [self] node in
-      try node.withTables(asOf: moment.position) { past in
+      try node.withTables(asOf: pointInTime.position) { past in
         let connection = try ReadConnection(past.tablesFile)
         return try connection.endingWhenCancelled { try body(Past(store: self, connection: connection)) }
       }
@@ -185,8 +185,8 @@ public struct EventObservation: AsyncSequence {
             var filter = LogFilter()
             filter.since = .position(start)
             var events: [RecordEvent] = []
-            try node.forEachEvent(filter, newestFirst: false) { stored, note in
-              events.append(RecordEvent(stored, note, node.description))
+            try node.forEachEvent(filter, newestFirst: false) { stored, message in
+              events.append(RecordEvent(stored, message, node.description))
               return events.count < Self.limit
             }
             return events

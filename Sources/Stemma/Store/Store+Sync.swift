@@ -143,7 +143,7 @@ extension Store {
   }
 
   /// The partitions that this node holds, as patterns; `*` is all.
-  public func scope() async throws -> [String] { try await inspect { $0.mark.scope.patterns } }
+  public func scope() async throws -> [String] { try await inspect { $0.metadata.scope.patterns } }
 
   /// Changes which partitions this node holds. Partitions without a pattern are purged; added ones
   /// arrive with the next sync.
@@ -221,7 +221,8 @@ extension Store {
     try await inspect { node in
       let status = try node.status()
       return Status(
-        name: node.mark.name, events: status.events, records: status.records, partitions: status.partitions,
+        name: node.metadata.name, events: status.events, records: status.records,
+        partitions: status.partitions,
         conflicts: status.conflicts, logSize: status.logBytes, tablesSize: status.tableBytes,
         peers: status.peers.map {
           Status.Peer(

@@ -98,7 +98,7 @@ public final class Store: Sendable {
     declared = NodeModels(Self.models(of: tables, in: schema))
   }
 
-  /// The same store for another author: its commits name `author`, unless `write(by:)` names
+  /// The same store for another author: its commits name `author`, unless `write(author:)` names
   /// another. Closing one of the two closes both.
   public func `as`(_ author: String) -> Store { Store(self, author) }
 
@@ -174,7 +174,7 @@ public final class Store: Sendable {
   }
 
   /// Adopts the schema that another process has applied.
-  private func takeIn(_ schema: Schema, _ schemaChanges: Int) {
+  private func adoptChanges(_ schema: Schema, _ schemaChanges: Int) {
     declared.state.withLock { declared in
       guard declared.schemaChanges != schemaChanges else { return }
       declared = (Self.models(of: tables, in: schema), schemaChanges)
@@ -199,18 +199,18 @@ public final class Store: Sendable {
   ///   later read shows it.
   @discardableResult
   public func write<Result: Sendable>(
-    by: String? = nil, note: String? = nil, durability: Durability? = nil,
+    author: String? = nil, message: String? = nil, durability: Durability? = nil,
     _ body: @escaping @Sendable (Transaction) throws -> Result
   ) async throws -> Result {
     if options.isReadOnly { throw StoreError.readOnly }
     let result: Result
     do {
       result = try await writer.commit(
-        CommitNote(by: by ?? options.author, note: note),
+        CommitMessage(author: author ?? options.author, text: message),
         isRelaxed: durability ?? options.durability == .relaxed
       ) {
         [self] write, recorded, schemaChanges in
-        takeIn(write.schema, schemaChanges)
+        adoptChanges(write.schema, schemaChanges)
         let transaction = Transaction(self, write, recorded)
         defer { transaction.end() }
         return try body(transaction)

@@ -24,8 +24,8 @@ extension Store {
     public var isReadOnly = false
     /// How long a write waits for another process's commit, in seconds; a day at most.
     public var wait: Double = 5
-    /// The author of this store's commits, unless `write(by:)` names another. For another author,
-    /// use `Store.as(_:)`.
+    /// The author of this store's commits, unless `write(author:)` names another. For another
+    /// author, use `Store.as(_:)`.
     public var author: String?
     /// When writes return, unless `write(durability:)` overrides it.
     public var durability = Durability.strict

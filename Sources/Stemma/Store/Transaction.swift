@@ -33,7 +33,7 @@ extension Store {
       }
     }
 
-    override func note(_ damage: TablesError) { write.note(damage) }
+    override func note(_ corruption: TablesError) { write.note(corruption) }
 
     override var openCommit: RecordedSettings? { write.events.isEmpty ? nil : recorded }
 

@@ -24,15 +24,15 @@ actor Writer {
     typealias Body =
       @Sendable (WriteTransaction, RecordedSettings, _ schemaChanges: Int) throws(NodeError) -> Void
 
-    let note: CommitNote
+    let message: CommitMessage
     let isRelaxed: Bool
     private let body: Body
     /// The settings that the last call of the body has recorded.
     private let recorded = Mutex(RecordedSettings())
     private let result = Mutex<Result<Void, NodeError>?>(nil)
 
-    init(_ note: CommitNote, isRelaxed: Bool, _ body: @escaping Body) {
-      self.note = note
+    init(_ message: CommitMessage, isRelaxed: Bool, _ body: @escaping Body) {
+      self.message = message
       self.isRelaxed = isRelaxed
       self.body = body
     }
@@ -95,7 +95,7 @@ actor Writer {
     do throws(NodeError) { node = try Node.open(at: directory, options) } catch {
       switch error {
       // An interrupted creation looks like a node that has lost its metadata.
-      case .noNode, .lostMark: if settings.isReadOnly { throw error }
+      case .noNode, .lostMetadata: if settings.isReadOnly { throw error }
       default: throw error
       }
       node = try Self.create(directory, declared, settings, options)
@@ -190,7 +190,7 @@ actor Writer {
   /// - Parameter body: called again if the tables are corrupt. If the commit fails, its notes in
   ///   `recorded` are reverted.
   nonisolated func commit<Result: Sendable>(
-    _ note: CommitNote, isRelaxed: Bool,
+    _ message: CommitMessage, isRelaxed: Bool,
     _ body:
       @escaping @Sendable (
         _ write: WriteTransaction, _ recorded: RecordedSettings, _ schemaChanges: Int
@@ -199,7 +199,7 @@ actor Writer {
     let result = Outcome<Result>()
     try Task.checkCancellation()
     let isCancelled = Cancellation()
-    let pending = PendingCommit(note, isRelaxed: isRelaxed) {
+    let pending = PendingCommit(message, isRelaxed: isRelaxed) {
       transaction, recorded, schemaChanges throws(NodeError) in
       do {
         // Not `Task.isCancelled`: this may run on the task of another commit of the group.
@@ -241,7 +241,7 @@ actor Writer {
         let joined = takeWaiting()
         group += joined
         return joined.map { [rows] pending in
-          Node.CommitRequest(pending.note, isRelaxed: pending.isRelaxed) { write throws(NodeError) in
+          Node.CommitRequest(pending.message, isRelaxed: pending.isRelaxed) { write throws(NodeError) in
             try pending.make(write, node.schemaChanges)
             rows.read(write)
           }

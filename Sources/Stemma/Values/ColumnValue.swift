@@ -85,8 +85,10 @@ public struct ColumnType: Sendable, Hashable {
 
   /// An enum whose cases the schema lists, for a type that has another name there.
   ///
-  /// - Parameter name: the enum's name in the schema. Opening a store refuses names and raw values
-  ///   that are no valid names there.
+  /// - Parameters:
+  ///   - name: the enum's name in the schema. Opening a store refuses names and raw values that are
+  ///     no valid names there.
+  ///   - type: the Swift enum. Its cases in the order of `allCases` are the enum's values.
   public static func enumeration<Enumeration: CaseIterable & RawRepresentable<String>>(
     _ name: String, of type: Enumeration.Type
   ) -> ColumnType {

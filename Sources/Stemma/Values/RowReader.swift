@@ -206,7 +206,7 @@ final class RowSource {
     }
     group.setContext(try wholeContext(column), at: place)
     return RecordHandle(
-      LoadedRecord(group, place, Context.Entry(origin: Origin(0), sequence: Sequence(0))))
+      LoadedRecord(group, place, Context.Entry(origin: Origin(0), sequence: SequenceNumber(0))))
   }
 
   /// The group, with the next place taken. Nil if records are tied to no store.

@@ -2,8 +2,8 @@
 // thousand events, in a layout that compresses well and can be read in parts.
 //
 // A block has two orders. The keys of the records are sorted in a table, so a search for a key or a
-// rebuild of tables reads them in order. The events are in arrival order and name their keys by
-// number, so the columns of sequence, time, commit and arrival have small differences. Each of the
+// rebuild of tables reads them in order. The events are in position order and name their keys by
+// number, so the columns of sequence, time, commit and position have small differences. Each of the
 // three streams is deflated by itself: K (names and keys), M (events without values) and V
 // (values). A reader of keys or of an index does not read V.
 //
@@ -31,10 +31,10 @@
 //     rest        the remaining bytes are 0 as encoded; or one string part: 1 lowercase hexadecimal
 //                 digits, two in a byte, 2 a UUID in lower case, 16 bytes
 //
-//     M           n entries each, in arrival order:
+//     M           n entries each, in position order:
 //                 key zz(this - last - 1), last = -1 at first · shape · origin ·
 //                 sequence - last of (partition, origin) - 1 · milliseconds zz(delta) · counter ·
-//                 commit number zz(delta of origin) · arrival - last - 1
+//                 commit number zz(delta of origin) · position - last - 1
 //                 then columns of few events, each with the count of events since the one before:
 //                 contexts:   count; gaps; versions; counts of entries; origins; sequences
 //                 commits:    count; gap · origin · number (of another origin than the event's)
@@ -47,7 +47,7 @@
 // with the id of that event. The version is one higher. Without a previous event: empty, version 1.
 //
 //     V           for each (field, type but null) in first-use order of the shapes: encoding u8 and
-//                 the values of the events that have it, in arrival order
+//                 the values of the events that have it, in position order
 //     Boolean     0: a byte each
 //     integer     0: zz each; 1: zz of the difference from the one before (0 at first)
 //     double      0: 8 bytes each (IEEE 754); 1: places u8 = k, then zz(m) each, meaning m / 10^k
@@ -70,13 +70,13 @@ enum BlockFormat {
   static let layout: UInt8 = 1
 }
 
-/// An event of a block, with its place in the arrival order of the file.
+/// An event of a block, with its place in the position order of the file.
 package struct BlockEvent: Hashable, Sendable {
-  package var arrival: UInt64
+  package var relativePosition: UInt64
   package var event: Event
 
-  package init(arrival: UInt64, event: Event) {
-    self.arrival = arrival
+  package init(relativePosition: UInt64, event: Event) {
+    self.relativePosition = relativePosition
     self.event = event
   }
 }

@@ -1,4 +1,4 @@
-/// The events of a block by index, 0 ..< count in arrival order. Events are constructed on demand;
+/// The events of a block by index, 0 ..< count in position order. Events are constructed on demand;
 /// numbers and texts can be read without constructing any.
 ///
 /// A class, so that many runs over one block share it. It is immutable. Bytes that it returns in
@@ -22,18 +22,18 @@ package final class BlockContents: Sendable {
   package func event(_ index: Int) -> Event {
     maker.event(index, of: reader.record(key(index))).event
   }
-  package func note(_ index: Int) -> CommitNote? {
-    reader.rows.notes.isEmpty ? nil : reader.rows.note(of: commit(index))
+  package func note(_ index: Int) -> CommitMessage? {
+    reader.rows.messages.isEmpty ? nil : reader.rows.message(of: commit(index))
   }
 
-  package func arrival(_ index: Int) -> UInt64 { reader.rows[index].arrival }
+  package func relativePosition(_ index: Int) -> UInt64 { reader.rows[index].relativePosition }
   /// Number of the record among the block's keys.
   package func key(_ index: Int) -> Int { Int(reader.rows[index].key) }
   /// Number of the event's shape, which has its operation, relationship and fields.
   package func shape(_ index: Int) -> Int { Int(reader.rows[index].shape) }
-  package func dot(_ index: Int) -> EventID {
+  package func id(_ index: Int) -> EventID {
     let row = reader.rows[index]
-    return EventID(reader.names.origins[Int(row.origin)], Sequence(row.sequence))
+    return EventID(reader.names.origins[Int(row.origin)], SequenceNumber(row.sequence))
   }
   package func timestamp(_ index: Int) -> Timestamp {
     Timestamp(rawValue: reader.rows[index].timestamp)

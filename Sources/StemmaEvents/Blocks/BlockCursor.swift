@@ -5,14 +5,14 @@
 /// copy would count references to each of the block's tables.
 package final class BlockCursor {
   package enum Order: Sendable {
-    case arrival
-    /// By (partition, model, key); events of one key in arrival order.
+    case relativePosition
+    /// By (partition, model, key); events of one key in position order.
     case key
   }
 
   private let reader: BlockReader
   private let values: BlockValues
-  /// The indexes of the events in key order; nil: in arrival order.
+  /// The indexes of the events in key order; nil: in position order.
   private let order: FixedTable<UInt32>?
   private let origins: FixedTable<Origin>
   /// In memory that `reader` keeps alive.
@@ -57,7 +57,7 @@ package final class BlockCursor {
   /// Returns to the position before the first event.
   package func rewind() { next = 0 }
 
-  package var arrival: UInt64 { row.pointee.arrival }
+  package var relativePosition: UInt64 { row.pointee.relativePosition }
   /// Number of the record among the block's keys, for `reader.record(_:)`.
   package var key: Int { Int(row.pointee.key) }
   /// The encoded key, in place.
@@ -85,13 +85,13 @@ package final class BlockCursor {
   package var relationship: String? {
     reader.names.shapes[Int(row.pointee.shape)].relationship.map { reader.names.names[$0] }
   }
-  package var dot: EventID { EventID(origins[Int(row.pointee.origin)], Sequence(row.pointee.sequence)) }
+  package var id: EventID { EventID(origins[Int(row.pointee.origin)], SequenceNumber(row.pointee.sequence)) }
   package var version: Version { Version(row.pointee.version) }
   package var timestamp: Timestamp { Timestamp(rawValue: row.pointee.timestamp) }
   package var commit: CommitID {
     CommitID(origins[Int(row.pointee.commitOrigin)], row.pointee.commitNumber)
   }
-  package var cause: EventName? {
+  package var cause: QualifiedEventID? {
     let cause = row.pointee.cause
     return cause < 0 ? nil : reader.rows.causes[Int(cause)]
   }
@@ -152,7 +152,7 @@ package final class BlockCursor {
     let start = Int(row.pointee.contextStart)
     return Event(
       partition: partition, model: model, key: Key(trusted: Array(keyBytes)), operation: shape.operation,
-      relationship: shape.relationship.map { reader.names.names[$0] }, assignments: assignments, dot: dot,
+      relationship: shape.relationship.map { reader.names.names[$0] }, assignments: assignments, id: id,
       context: Context(trusted: Array(reader.rows.contexts.elements[start..<start + contextCount])),
       version: version, timestamp: timestamp, commit: commit, cause: cause)
   }

@@ -68,11 +68,11 @@ package struct BlockReader: Sendable {
   /// The number of events.
   package var count: Int { rows.count }
 
-  package func arrival(_ index: Int) -> UInt64 { rows[index].arrival }
+  package func relativePosition(_ index: Int) -> UInt64 { rows[index].relativePosition }
 
   /// Author, message and source of each commit with events in the block, by commit.
-  package var notes: [(commit: CommitID, note: CommitNote)] {
-    rows.notes.map { ($0.commit, rows.note($0)) }
+  package var messages: [(commit: CommitID, message: CommitMessage)] {
+    rows.messages.map { ($0.commit, rows.note($0)) }
   }
 
   /// The number of distinct keys.
@@ -136,14 +136,14 @@ package struct BlockReader: Sendable {
     return try values()
   }
 
-  /// All events in arrival order.
+  /// All events in position order.
   package func events() throws(EventsError) -> [BlockEvent] {
     let maker = EventMaker(self, try values())
     let keys = keys
     return (0..<count).map { maker.event($0, keys) }
   }
 
-  /// All events by (partition, model, key), and by arrival for one key.
+  /// All events by (partition, model, key), and by position for one key.
   package func eventsByKey() throws(EventsError) -> [BlockEvent] {
     let maker = EventMaker(self, try values())
     let keys = keys
@@ -182,7 +182,7 @@ package struct BlockReader: Sendable {
     return number(of: record, names, keys) != nil
   }
 
-  /// The events' indexes in arrival order, stably sorted by key.
+  /// The events' indexes in position order, stably sorted by key.
   func indexesByKey() -> FixedTable<UInt32> {
     let rows = rows.table.elements
     // The number of events before those of each key.
@@ -263,11 +263,11 @@ struct EventMaker: Sendable {
     }
     let start = Int(row.contextStart)
     return BlockEvent(
-      arrival: row.arrival,
+      relativePosition: row.relativePosition,
       event: Event(
         partition: record.partition, model: record.model, key: record.key, operation: shape.operation,
         relationship: shape.relationship.map { names.names[$0] }, assignments: assignments,
-        dot: EventID(names.origins[Int(row.origin)], Sequence(row.sequence)),
+        id: EventID(names.origins[Int(row.origin)], SequenceNumber(row.sequence)),
         context: Context(trusted: Array(rows.contexts.elements[start..<start + Int(row.contextCount)])),
         version: Version(row.version), timestamp: Timestamp(rawValue: row.timestamp),
         commit: CommitID(names.origins[Int(row.commitOrigin)], row.commitNumber),

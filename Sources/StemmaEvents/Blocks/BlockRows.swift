@@ -1,4 +1,4 @@
-/// Stream M: the events without keys and values, as columns in arrival order.
+/// Stream M: the events without keys and values, as columns in position order.
 struct BlockRowsWriter {
   /// The implicit context and version of the next event of a key.
   private struct Head {
@@ -17,9 +17,9 @@ struct BlockRowsWriter {
     var sequence: UInt64
   }
 
-  private struct Note {
+  private struct Message {
     var id: CommitID
-    var note: CommitNote
+    var content: CommitMessage
   }
 
   private(set) var count = 0
@@ -32,12 +32,12 @@ struct BlockRowsWriter {
   private var milliseconds: [UInt8] = []
   private var counters: [UInt8] = []
   private var commits: [UInt8] = []
-  private var arrivals: [UInt8] = []
+  private var positions: [UInt8] = []
 
   private var exceptions = ContextExceptions()
   private var foreignCommits = Sparse()
   private var causes: [Cause] = []
-  private var notes: [Note] = []
+  private var messages: [Message] = []
 
   private var heads: [Head] = []
   private var entries: [Context.Entry] = []
@@ -45,12 +45,12 @@ struct BlockRowsWriter {
   private var lastStream: (index: StreamIndex, sequence: UInt64)?
   private var lastCommits: [UInt64] = []
   private var lastMilliseconds: Int64 = 0
-  private var nextArrival: UInt64 = 0
+  private var nextRelative: UInt64 = 0
 
   /// The approximate size of the stream in bytes.
   var byteCount: Int {
     keys.count + shapes.count + origins.count + sequences.count + milliseconds.count + counters.count
-      + commits.count + arrivals.count + exceptions.byteCount + foreignCommits.bytes.count
+      + commits.count + positions.count + exceptions.byteCount + foreignCommits.bytes.count
       + causes.count * 5
   }
 
@@ -64,43 +64,44 @@ struct BlockRowsWriter {
     milliseconds.removeAll(keepingCapacity: true)
     counters.removeAll(keepingCapacity: true)
     commits.removeAll(keepingCapacity: true)
-    arrivals.removeAll(keepingCapacity: true)
+    positions.removeAll(keepingCapacity: true)
     exceptions.removeAll()
     foreignCommits.removeAll()
     causes.removeAll(keepingCapacity: true)
-    notes.removeAll(keepingCapacity: true)
+    messages.removeAll(keepingCapacity: true)
     heads.removeAll(keepingCapacity: true)
     entries.removeAll(keepingCapacity: true)
     lastSequences.removeAll(keepingCapacity: true)
     lastStream = nil
     lastCommits.removeAll(keepingCapacity: true)
     lastMilliseconds = 0
-    nextArrival = 0
+    nextRelative = 0
   }
 
   mutating func append(
-    _ event: Event, arrival: UInt64, key: Int, shape: Int, partition: Int, names: inout BlockNamesWriter
+    _ event: Event, relativePosition: UInt64, key: Int, shape: Int, partition: Int,
+    names: inout BlockNamesWriter
   ) {
-    precondition(arrival >= nextArrival, "events are appended in arrival order")
-    let origin = names.index(of: event.dot.origin)
+    precondition(relativePosition >= nextRelative, "events are appended in relativePosition order")
+    let origin = names.index(of: event.id.origin)
     keys.append(UInt32(key))
     shapes.appendVarint(shape)
     origins.appendVarint(origin)
-    appendSequence(event.dot.sequence.rawValue, StreamIndex(partition: partition, origin: origin))
+    appendSequence(event.id.sequence.rawValue, StreamIndex(partition: partition, origin: origin))
     let time = Int64(event.timestamp.milliseconds)
     milliseconds.appendZigzag(time - lastMilliseconds)
     lastMilliseconds = time
     counters.appendVarint(Int(event.timestamp.counter))
     appendCommit(event.commit, origin: origin, of: event, names: &names)
-    arrivals.appendVarint(arrival - nextArrival)
-    nextArrival = arrival + 1
+    positions.appendVarint(relativePosition - nextRelative)
+    nextRelative = relativePosition + 1
     appendContext(event, key: key, names: &names)
     if let cause = event.cause {
       causes.append(
         Cause(
           row: count,
           partition: cause.partition == event.partition ? nil : names.index(of: cause.partition),
-          origin: names.index(of: cause.dot.origin), sequence: cause.dot.sequence.rawValue))
+          origin: names.index(of: cause.id.origin), sequence: cause.id.sequence.rawValue))
     }
     count += 1
   }
@@ -122,7 +123,7 @@ struct BlockRowsWriter {
     _ commit: CommitID, origin: Int, of event: Event, names: inout BlockNamesWriter
   ) {
     while lastCommits.count <= origin { lastCommits.append(0) }
-    if commit.origin == event.dot.origin {
+    if commit.origin == event.id.origin {
       commits.appendZigzag(Int64(bitPattern: commit.number &- lastCommits[origin]))
       lastCommits[origin] = commit.number
     } else {
@@ -152,7 +153,7 @@ struct BlockRowsWriter {
       head.count = context.count
     }
     head.version = event.version.rawValue
-    insert(event.dot, into: &head)
+    insert(event.id, into: &head)
     heads[key] = head
   }
 
@@ -165,24 +166,24 @@ struct BlockRowsWriter {
     head.room = count
   }
 
-  private mutating func insert(_ dot: EventID, into head: inout Head) {
+  private mutating func insert(_ id: EventID, into head: inout Head) {
     var place = 0
-    while place < head.count, entries[head.start + place].origin < dot.origin { place += 1 }
-    if place < head.count, entries[head.start + place].origin == dot.origin {
-      entries[head.start + place].sequence = max(entries[head.start + place].sequence, dot.sequence)
+    while place < head.count, entries[head.start + place].origin < id.origin { place += 1 }
+    if place < head.count, entries[head.start + place].origin == id.origin {
+      entries[head.start + place].sequence = max(entries[head.start + place].sequence, id.sequence)
       return
     }
     if head.room == head.count { reserve(head.count + max(1, head.count / 2), for: &head) }
     for index in stride(from: head.count, to: place, by: -1) {
       entries[head.start + index] = entries[head.start + index - 1]
     }
-    entries[head.start + place] = Context.Entry(origin: dot.origin, sequence: dot.sequence)
+    entries[head.start + place] = Context.Entry(origin: id.origin, sequence: id.sequence)
     head.count += 1
   }
 
-  mutating func setNote(_ note: CommitNote, of commit: CommitID) {
-    notes.removeAll { $0.id == commit }
-    if !note.isEmpty { notes.append(Note(id: commit, note: note)) }
+  mutating func setMessage(_ message: CommitMessage, of commit: CommitID) {
+    messages.removeAll { $0.id == commit }
+    if !message.isEmpty { messages.append(Message(id: commit, content: message)) }
   }
 
   /// Traps if the columns have different numbers of events, or the state of a key is inconsistent.
@@ -191,10 +192,10 @@ struct BlockRowsWriter {
     precondition(keys.count == count, "each event is of a key")
     precondition(heads.count == keyCount, "each key has had an event")
     precondition(keys.allSatisfy { $0 < keyCount }, "each event is of a key that is there")
-    for column in [shapes, origins, sequences, milliseconds, counters, commits, arrivals] {
+    for column in [shapes, origins, sequences, milliseconds, counters, commits, positions] {
       precondition(column.count { $0 < 0x80 } == count, "each event has a number in each column")
     }
-    precondition(nextArrival >= UInt64(count), "arrivals rise")
+    precondition(nextRelative >= UInt64(count), "positions rise")
     precondition(implicitEntries <= Limits.blockImplicitEntries, "memory of readers is bounded")
     for head in heads {
       precondition(head.count <= head.room && head.start + head.room <= entries.count, "contexts have room")
@@ -202,7 +203,7 @@ struct BlockRowsWriter {
     }
     for (a, b) in zip(causes, causes.dropFirst()) { precondition(a.row < b.row, "an event has one cause") }
     precondition(causes.last.map { $0.row < count } ?? true, "causes are those of events")
-    precondition(Set(notes.map(\.id)).count == notes.count, "a commit has one note")
+    precondition(Set(messages.map(\.id)).count == messages.count, "a commit has one message")
     foreignCommits.checkInvariants(below: count)
     exceptions.checkInvariants(below: count)
   }
@@ -222,11 +223,11 @@ struct BlockRowsWriter {
     output.append(contentsOf: milliseconds)
     output.append(contentsOf: counters)
     output.append(contentsOf: commits)
-    output.append(contentsOf: arrivals)
+    output.append(contentsOf: positions)
     exceptions.write(to: &output)
     foreignCommits.write(to: &output)
     writeCauses(to: &output, ranks: ranks)
-    writeNotes(to: &output, origins)
+    writeMessages(to: &output, origins)
   }
 
   /// Partitions have ranks only when all are known, so these rows are written at the end.
@@ -243,17 +244,17 @@ struct BlockRowsWriter {
   }
 
   /// Traps on an origin that no event names.
-  private func writeNotes(to output: inout [UInt8], _ origins: [Origin]) {
-    output.appendVarint(notes.count)
-    if notes.isEmpty { return }
+  private func writeMessages(to output: inout [UInt8], _ origins: [Origin]) {
+    output.appendVarint(messages.count)
+    if messages.isEmpty { return }
     let indexes = Dictionary(uniqueKeysWithValues: zip(origins, origins.indices))
-    for note in notes.sorted(by: { $0.id < $1.id }) {
-      guard let origin = indexes[note.id.origin] else {
-        preconditionFailure("a note is of a commit of which an event is in the block")
+    for message in messages.sorted(by: { $0.id < $1.id }) {
+      guard let origin = indexes[message.id.origin] else {
+        preconditionFailure("a message is of a commit of which an event is in the block")
       }
       output.appendVarint(origin)
-      output.appendVarint(note.id.number)
-      let texts = [note.note.by, note.note.note, note.note.source]
+      output.appendVarint(message.id.number)
+      let texts = [message.content.author, message.content.text, message.content.source]
       var flags: UInt8 = 0
       for (bit, text) in texts.enumerated() where text != nil { flags |= 1 << UInt8(bit) }
       output.append(flags)

@@ -2,7 +2,7 @@ import CStemma
 
 /// The facts of an event besides its values: indexes into the block's tables, verified.
 struct BlockRow: Sendable {
-  var arrival: UInt64 = 0
+  var relativePosition: UInt64 = 0
   var sequence: UInt64 = 0
   var timestamp: UInt64 = 0
   var version: UInt64 = 0
@@ -22,7 +22,7 @@ struct BlockRow: Sendable {
 }
 
 /// Author, message and source of a commit in a block.
-struct BlockNote: Sendable {
+struct BlockMessage: Sendable {
   var commit: CommitID
   /// The texts that exist, and their ranges in `BlockRows.noteTexts`.
   var flags: UInt8
@@ -31,14 +31,14 @@ struct BlockNote: Sendable {
 
 /// Stream M, decoded and verified: the output of `BlockRowsWriter`.
 struct BlockRows: Sendable {
-  /// In arrival order.
+  /// In position order.
   let table: FixedTable<BlockRow>
   /// The contexts of all events, one behind the other.
   let contexts: FixedTable<Context.Entry>
-  private(set) var causes: [EventName] = []
+  private(set) var causes: [QualifiedEventID] = []
   /// By commit.
-  private(set) var notes: [BlockNote] = []
-  private var noteTexts: [UInt8] = []
+  private(set) var messages: [BlockMessage] = []
+  private var messageTexts: [UInt8] = []
   /// The number of values that all events assign.
   private(set) var assignmentCount = 0
   /// The number of events of each shape.
@@ -68,12 +68,12 @@ struct BlockRows: Sendable {
     try columns.readSequences(names, keys)
     try columns.readTimestamps()
     try columns.readCommits(names)
-    try columns.readArrivals()
+    try columns.readPositions()
     contexts = FixedTable(try columns.readContexts(names, keyCount: keys.count))
     try columns.readForeignCommits(names)
     source = columns.reader
     try readCauses(&source, names, keys)
-    try readNotes(&source, names)
+    try readMessages(&source, names)
     try source.finish("events")
     assert(holds(checkInvariants))
   }
@@ -85,9 +85,9 @@ struct BlockRows: Sendable {
       let row = self[index]
       precondition(row.cause < 0 || causes.indices.contains(Int(row.cause)), "what names a cause has one")
     }
-    for note in notes {
-      for text in [note.texts.0, note.texts.1, note.texts.2] {
-        precondition(text.upperBound <= noteTexts.count, "a note stands among the texts")
+    for message in messages {
+      for text in [message.texts.0, message.texts.1, message.texts.2] {
+        precondition(text.upperBound <= messageTexts.count, "a message stands among the texts")
       }
     }
   }
@@ -108,74 +108,74 @@ struct BlockRows: Sendable {
       guard sequence > 0 else { throw .malformed("sequence of a cause", "0") }
       rows[row].cause = Int32(causes.count)
       causes.append(
-        EventName(
+        QualifiedEventID(
           partition: names.partitions[other == 0 ? own : other - 1],
-          dot: EventID(names.origins[origin], Sequence(sequence))))
+          id: EventID(names.origins[origin], SequenceNumber(sequence))))
       row += 1
     }
   }
 
   // MARK: Notes
 
-  private mutating func readNotes(_ reader: inout ByteReader<EventsError>, _ names: BlockNames)
+  private mutating func readMessages(_ reader: inout ByteReader<EventsError>, _ names: BlockNames)
     throws(EventsError)
   {
     let count = try reader.count("notes", each: 3)
     guard count > 0 else { return }
     for _ in 0..<count {
-      let origin = try reader.index("origin of a note", below: names.origins.count)
+      let origin = try reader.index("origin of a message", below: names.origins.count)
       let commit = CommitID(
-        names.origins[origin], try reader.number("commit of a note", limit: Limits.highestNumber))
-      if let last = notes.last, last.commit >= commit { throw .malformed("notes", "not in order") }
-      let flags = try reader.byte("note")
-      guard (1...7).contains(flags) else { throw .malformed("note", "flags \(flags)") }
-      var note = BlockNote(commit: commit, flags: flags, texts: (0..<0, 0..<0, 0..<0))
-      if flags & 1 != 0 { note.texts.0 = try readNote(&reader, "by") }
-      if flags & 2 != 0 { note.texts.1 = try readNote(&reader, "note") }
-      if flags & 4 != 0 { note.texts.2 = try readNote(&reader, "source") }
-      notes.append(note)
+        names.origins[origin], try reader.number("commit of a message", limit: Limits.highestNumber))
+      if let last = messages.last, last.commit >= commit { throw .malformed("notes", "not in order") }
+      let flags = try reader.byte("message")
+      guard (1...7).contains(flags) else { throw .malformed("message", "flags \(flags)") }
+      var message = BlockMessage(commit: commit, flags: flags, texts: (0..<0, 0..<0, 0..<0))
+      if flags & 1 != 0 { message.texts.0 = try readMessages(&reader, "author") }
+      if flags & 2 != 0 { message.texts.1 = try readMessages(&reader, "message") }
+      if flags & 4 != 0 { message.texts.2 = try readMessages(&reader, "source") }
+      messages.append(message)
     }
-    var isUsed = [Bool](repeating: false, count: notes.count)
-    var unused = notes.count
+    var isUsed = [Bool](repeating: false, count: messages.count)
+    var unused = messages.count
     var last: CommitID?
     for row in table.elements where unused > 0 {
       let commit = CommitID(names.origins[Int(row.commitOrigin)], row.commitNumber)
       guard commit != last else { continue }
       last = commit
-      guard let place = place(ofNote: commit), !isUsed[place] else { continue }
+      guard let place = place(ofMessage: commit), !isUsed[place] else { continue }
       isUsed[place] = true
       unused -= 1
     }
     guard unused == 0 else { throw .malformed("notes", "of a commit without an event") }
   }
 
-  private mutating func readNote(
+  private mutating func readMessages(
     _ reader: inout ByteReader<EventsError>, _ subject: String
   ) throws(EventsError) -> Range<Int> {
-    let text = try reader.counted(subject, limit: Limits.note)
+    let text = try reader.counted(subject, limit: Limits.message)
     guard text.isUTF8 else { throw .malformed(subject, "not UTF-8") }
-    let start = noteTexts.count
-    noteTexts.append(contentsOf: text)
-    return start..<noteTexts.count
+    let start = messageTexts.count
+    messageTexts.append(contentsOf: text)
+    return start..<messageTexts.count
   }
 
-  private func place(ofNote commit: CommitID) -> Int? {
-    let place = notes.partitioningIndex { !($0.commit < commit) }
-    return place < notes.count && notes[place].commit == commit ? place : nil
+  private func place(ofMessage commit: CommitID) -> Int? {
+    let place = messages.partitioningIndex { !($0.commit < commit) }
+    return place < messages.count && messages[place].commit == commit ? place : nil
   }
 
-  func note(of commit: CommitID) -> CommitNote? { place(ofNote: commit).map { note(notes[$0]) } }
+  func message(of commit: CommitID) -> CommitMessage? { place(ofMessage: commit).map { note(messages[$0]) } }
 
   /// Constructs its texts.
-  func note(_ stored: BlockNote) -> CommitNote {
+  func note(_ stored: BlockMessage) -> CommitMessage {
     func text(_ flag: UInt8, _ range: Range<Int>) -> String? {
-      stored.flags & flag == 0 ? nil : String(decoding: noteTexts[range], as: UTF8.self)
+      stored.flags & flag == 0 ? nil : String(decoding: messageTexts[range], as: UTF8.self)
     }
-    var note = CommitNote()
-    note.by = text(1, stored.texts.0)
-    note.note = text(2, stored.texts.1)
-    note.source = text(4, stored.texts.2)
-    return note
+    var message = CommitMessage()
+    message.author = text(1, stored.texts.0)
+    message.text = text(2, stored.texts.1)
+    message.source = text(4, stored.texts.2)
+    return message
   }
 }
 
@@ -289,15 +289,15 @@ private struct RowColumns {
     self.reader = reader
   }
 
-  mutating func readArrivals() throws(EventsError) {
+  mutating func readPositions() throws(EventsError) {
     var reader = reader
     var next: UInt64 = 0
     for index in rows.indices {
-      let gap = try reader.number("arrival", limit: Limits.highestNumber)
+      let gap = try reader.number("relativePosition", limit: Limits.highestNumber)
       guard next + gap <= Limits.highestNumber else {
-        throw .overLimit("arrival", found: next + gap, limit: Limits.highestNumber)
+        throw .overLimit("relativePosition", found: next + gap, limit: Limits.highestNumber)
       }
-      rows[index].arrival = next + gap
+      rows[index].relativePosition = next + gap
       next += gap + 1
     }
     self.reader = reader
@@ -372,20 +372,20 @@ private struct RowColumns {
       throw .overLimit("version", found: version + 1, limit: Limits.highestNumber)
     }
     rows[index].version = version + 1
-    let dot = Context.Entry(
-      origin: origins[Int(rows[previous].origin)], sequence: Sequence(rows[previous].sequence))
+    let id = Context.Entry(
+      origin: origins[Int(rows[previous].origin)], sequence: SequenceNumber(rows[previous].sequence))
     let start = Int(rows[previous].contextStart)
     var isDone = false
     for place in start..<start + Int(rows[previous].contextCount) {
       let entry = contexts[place]
-      if !isDone, entry.origin >= dot.origin {
-        contexts.append(dot)
+      if !isDone, entry.origin >= id.origin {
+        contexts.append(id)
         isDone = true
-        if entry.origin == dot.origin { continue }
+        if entry.origin == id.origin { continue }
       }
       contexts.append(entry)
     }
-    if !isDone { contexts.append(dot) }
+    if !isDone { contexts.append(id) }
   }
 
   private mutating func readExceptions() throws(EventsError) -> [Exception] {
@@ -427,7 +427,7 @@ private struct RowColumns {
     for index in entries.indices {
       let sequence = try reader.number("sequence of a context", limit: Limits.highestNumber)
       guard sequence > 0 else { throw .malformed("sequence of a context", "0") }
-      entries[index].sequence = Sequence(sequence)
+      entries[index].sequence = SequenceNumber(sequence)
     }
     return entries
   }

@@ -27,7 +27,7 @@ private struct ValueColumn {
   var bytes: [UInt8] = []
 }
 
-/// Stream V: the values, one column for each (field, type), each in arrival order.
+/// Stream V: the values, one column for each (field, type), each in position order.
 struct BlockValuesWriter {
   private var columns: [ValueColumn] = []
   /// The approximate size of the values in bytes.
@@ -221,7 +221,7 @@ struct BlockValuesWriter {
 /// Stream V, inflated, verified and unpacked: every value of a block at a fixed address. Callers
 /// can pass texts to C in place as long as this object lives.
 package final class BlockValues: Sendable {
-  /// One for each assignment, in arrival order: the bits of a number, or the place of a text.
+  /// One for each assignment, in position order: the bits of a number, or the place of a text.
   private let cells: FixedTable<UInt64>
   private let stored: Memory
   private let unpacked: Memory

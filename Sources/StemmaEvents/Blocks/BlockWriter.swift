@@ -1,4 +1,4 @@
-/// Encodes events in arrival order as blocks. `Block.swift` describes the layout.
+/// Encodes events in position order as blocks. `Block.swift` describes the layout.
 ///
 /// On one machine, the same events in the same order, with the same notes and level, give the same
 /// bytes. Memory is reused from block to block, so a small block costs a few microseconds. Not for
@@ -27,21 +27,24 @@ package struct BlockWriter {
 
   /// Appends an event.
   ///
-  /// Traps on an event that is out of order or invalid, because callers validate events: arrivals
+  /// Traps on an event that is out of order or invalid, because callers validate events: positions
   /// and the sequences of each stream rise, and assignments are sorted by field.
-  package mutating func append(_ event: Event, arrival: UInt64) {
+  package mutating func append(_ event: Event, relativePosition: UInt64) {
     let partition = names.index(of: event.partition)
     let model = names.index(ofName: event.model)
     let key = keys.index(of: event.key, partition: partition, model: model)
     let shape = names.indexOfShape(of: event)
-    rows.append(event, arrival: arrival, key: key, shape: shape, partition: partition, names: &names)
+    rows.append(
+      event, relativePosition: relativePosition, key: key, shape: shape, partition: partition, names: &names)
     values.append(
       event.assignments, ofShape: names.columns.ofShapes[shape], columnCount: names.columns.fields.count)
   }
 
   /// Sets author, message and source of a commit. The block must get an event of it. An empty note
   /// removes an earlier one.
-  package mutating func setNote(_ note: CommitNote, of commit: CommitID) { rows.setNote(note, of: commit) }
+  package mutating func setMessage(_ message: CommitMessage, of commit: CommitID) {
+    rows.setMessage(message, of: commit)
+  }
 
   /// The block of all events since the last call. Traps without any.
   package mutating func finish() -> [UInt8] {

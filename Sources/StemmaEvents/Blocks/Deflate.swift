@@ -171,14 +171,14 @@ private final class DeflateTables {
         return room - Int(stream.pointee.avail_out)
       }
     }
-    letGo()
+    release()
     output.removeLast(room - (written ?? 0))
     assert(holds(checkInvariants))
     return written != nil
   }
 
   /// Input and output are gone before the next call.
-  private func letGo() {
+  private func release() {
     (stream.pointee.next_in, stream.pointee.avail_in) = (nil, 0)
     (stream.pointee.next_out, stream.pointee.avail_out) = (nil, 0)
   }

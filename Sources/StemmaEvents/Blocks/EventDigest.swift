@@ -2,7 +2,7 @@ import Crypto
 
 // The canonical form of an event: each event has one sequence of bytes, which no other event has.
 // It is never stored. Its digest identifies the event's content. Stream hashes are sums of digests,
-// so two nodes detect different events with the same ids. The arrival is local and not included.
+// so two nodes detect different events with the same ids. The position is local and not included.
 //
 //     event       01 · partition · model · key · operation u8 · relationship · event id · version ·
 //                 timestamp 8 bytes · commit: origin, number · context: count, entries · cause ·
@@ -197,10 +197,10 @@ extension Event {
 
   /// Upper bound of the canonical form's bytes: every varint at its longest.
   fileprivate var canonicalBound: Int {
-    let dot = 18
-    var bound = 4 + 9 * 10 + dot + 16 + context.entries.count * dot
+    let id = 18
+    var bound = 4 + 9 * 10 + id + 16 + context.entries.count * id
     bound += partition.bytes.count + model.utf8.count + key.bytes.count + (relationship?.utf8.count ?? 0)
-    if let cause { bound += cause.partition.bytes.count + dot }
+    if let cause { bound += cause.partition.bytes.count + id }
     for assignment in assignments {
       bound += assignment.field.utf8.count + 21
       switch assignment.value {
@@ -218,13 +218,13 @@ extension ByteWriter {
     writeHead(event.partition, event.model)
     counted(event.key.bytes)
     write(event.operation, event.relationship)
-    dot(event.dot.origin, event.dot.sequence)
+    id(event.id.origin, event.id.sequence)
     varint(event.version.rawValue)
     fixed(event.timestamp.rawValue)
     fixed(event.commit.origin.rawValue)
     varint(event.commit.number)
     varint(UInt64(event.context.entries.count))
-    for entry in event.context.entries { dot(entry.origin, entry.sequence) }
+    for entry in event.context.entries { id(entry.origin, entry.sequence) }
     write(event.cause)
     varint(UInt64(event.assignments.count))
     for assignment in event.assignments {
@@ -247,7 +247,7 @@ extension ByteWriter {
 
   /// From the event id to the number of assignments.
   fileprivate mutating func writeMiddle(_ cursor: BlockCursor) {
-    dot(cursor.dot.origin, cursor.dot.sequence)
+    id(cursor.id.origin, cursor.id.sequence)
     varint(cursor.version.rawValue)
     fixed(cursor.timestamp.rawValue)
     fixed(cursor.commit.origin.rawValue)
@@ -256,17 +256,17 @@ extension ByteWriter {
     varint(UInt64(entries))
     for index in 0..<entries {
       let entry = cursor.contextEntry(index)
-      dot(entry.origin, entry.sequence)
+      id(entry.origin, entry.sequence)
     }
     write(cursor.cause)
     varint(UInt64(cursor.assignmentCount))
   }
 
-  private mutating func write(_ cause: EventName?) {
+  private mutating func write(_ cause: QualifiedEventID?) {
     byte(cause == nil ? 0 : 1)
     guard let cause else { return }
     counted(cause.partition.bytes)
-    dot(cause.dot.origin, cause.dot.sequence)
+    id(cause.id.origin, cause.id.sequence)
   }
 
   fileprivate mutating func write(field: String, _ tag: ValueTag) {
@@ -295,7 +295,7 @@ extension ByteWriter {
     }
   }
 
-  private mutating func dot(_ origin: Origin, _ sequence: Sequence) {
+  private mutating func id(_ origin: Origin, _ sequence: SequenceNumber) {
     fixed(origin.rawValue)
     varint(sequence.rawValue)
   }

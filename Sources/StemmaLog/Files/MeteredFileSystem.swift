@@ -1,7 +1,7 @@
 import Synchronization
 
 /// Forwards every call and counts the bytes read, which a filtered pull promises to keep small.
-/// Throws `.damaged` for a log file that is not a regular file.
+/// Throws `.corrupt` for a log file that is not a regular file.
 final class MeteredFileSystem: FileSystem {
   private let base: any FileSystem
   private let count = Atomic<UInt64>(0)
@@ -15,7 +15,7 @@ final class MeteredFileSystem: FileSystem {
   func open(_ path: String, _ access: FileAccess) throws(LogError) -> any File {
     do throws(LogError) { return MeteredFile(try base.open(path, access), self) } catch {
       guard case .notAFile(_, let kind) = error else { throw error }
-      throw .damaged(path: path, offset: 0, .notAFile(kind))
+      throw .corrupt(path: path, offset: 0, .notAFile(kind))
     }
   }
   func list(_ directory: String) throws(LogError) -> [String] { try base.list(directory) }

@@ -103,6 +103,8 @@ private final class POSIXFile: File {
   private let path: String
   /// Place in the queue for the lock; 0: none.
   private let place = Atomic<UInt64>(0)
+  /// Whether `tryLock` ever succeeded.
+  private let isLocked = Atomic(false)
 
   init(descriptor: Int32, path: String) {
     self.descriptor = Atomic(descriptor)
@@ -187,6 +189,7 @@ private final class POSIXFile: File {
   func tryLock() throws(LogError) -> Bool {
     do throws(LogError) {
       _ = try System.retrying(path, "flock") { flock(number, LOCK_EX | LOCK_NB) }
+      isLocked.store(true, ordering: .releasing)
       return true
     } catch {
       if case .system(_, _, EWOULDBLOCK) = error { return false }
@@ -207,7 +210,10 @@ private final class POSIXFile: File {
 
   func close() {
     let last = descriptor.exchange(-1, ordering: .acquiringAndReleasing)
-    if last >= 0 { System.close(last) }
+    guard last >= 0 else { return }
+    // A program that is being started has the descriptor, and with it the lock, until its exec.
+    if isLocked.load(ordering: .acquiring) { _ = flock(last, LOCK_UN) }
+    System.close(last)
   }
 }
 

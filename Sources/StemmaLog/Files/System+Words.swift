@@ -18,7 +18,7 @@ extension System {
     case EFBIG: "let files grow (`ulimit -f`), and try again"
     case EMFILE, ENFILE: "let more files be open (`ulimit -n`), and try again"
     case EIO:
-      "check the disk (the system's own log says more); then `stemma verify` lists what is damaged, and "
+      "check the disk (the system's own log says more); then `stemma verify` lists what is corrupt, and "
         + "`stemma repair --from PEER` puts it back"
     case EROFS: "what is there can only be read; make the disk writable, and try again"
     case EACCES, EPERM:

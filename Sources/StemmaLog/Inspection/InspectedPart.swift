@@ -1,6 +1,6 @@
 import StemmaEvents
 
-/// A run of bytes of an inspected file: its kind, its content, and its damage.
+/// A run of bytes of an inspected file: its kind, its content, and its corruption.
 package struct InspectedPart: Sendable {
   package enum Kind: String, Sendable {
     case header
@@ -31,7 +31,7 @@ package struct InspectedPart: Sendable {
   package var length: UInt64
   /// Blocks, frames and slots are numbered from 1, in the order of the file.
   package var number: Int?
-  /// The position of the first arrival of its file; nil if that is not known.
+  /// The position of the first position of its file; nil if that is not known.
   package var base: Position?
   package var facts: [(name: String, value: Fact)] = []
   package var flaws: [InspectedFlaw] = []
@@ -67,10 +67,10 @@ package struct InspectedPart: Sendable {
     flaws.append(InspectedFlaw(offset: place ?? offset, flaw: flaw))
   }
 
-  /// The result of `body`; nil if that throws damage, which is added here.
+  /// The result of `body`; nil if that throws corruption, which is added here.
   mutating func reading<Content>(_ body: () throws(LogError) -> Content) throws(LogError) -> Content? {
     do throws(LogError) { return try body() } catch {
-      guard case .damaged(_, _, let flaw) = error else { throw error }
+      guard case .corrupt(_, _, let flaw) = error else { throw error }
       complain(flaw)
       return nil
     }
@@ -99,7 +99,7 @@ package struct InspectedPart: Sendable {
   }
 }
 
-/// Damage at a place of a file.
+/// Corruption at a place of a file.
 package struct InspectedFlaw: Sendable {
   /// Bytes from the beginning of the file.
   package var offset: UInt64
@@ -111,7 +111,7 @@ package struct InspectionRequest: Sendable {
   package var block: Int?
   /// Compare digests, which cover whole files.
   package var isComplete: Bool
-  /// The log of a journal whose header is damaged.
+  /// The log of a journal whose header is corrupt.
   package var log: LogID?
 
   package init(block: Int? = nil, isComplete: Bool = false, log: LogID? = nil) {

@@ -1,6 +1,6 @@
 import StemmaEvents
 
-/// A journal, frame by frame. Behind damage, it continues with the next valid frame.
+/// A journal, frame by frame. Behind corruption, it continues with the next valid frame.
 struct JournalInspection {
   private let source: InspectedFile
   private let request: InspectionRequest
@@ -36,7 +36,7 @@ struct JournalInspection {
         chain = frame.crc
         next = try nextFrame(from: part.end)
       } else {
-        part = try damage(offset..<(next?.offset ?? source.size), count, isTail: next == nil)
+        part = try corruption(offset..<(next?.offset ?? source.size), count, isTail: next == nil)
         chain = nil
       }
       body(part)
@@ -50,7 +50,7 @@ struct JournalInspection {
     let bytes = try source.bytes(at: 0, count: JournalHeader.size)
     var part = InspectedPart(.header, at: 0, UInt64(bytes.count))
     let fields = Result { () throws(Flaw) in try JournalHeader(fields: bytes) }
-    // The checksums of frames prove whether the log and the number of a damaged header are right.
+    // The checksums of frames prove whether the log and the number of a corrupt header are right.
     if case .success(let fields) = fields { (log, number) = (fields.log, fields.number) }
     let header = try part.reading { () throws(LogError) in
       try FilePreamble.check(bytes, FilePreamble.journal, path: source.path)
@@ -151,7 +151,9 @@ struct JournalInspection {
 
   /// The first part of bytes without a valid frame. The tail can be unwritten space, a torn write,
   /// or rot.
-  private func damage(_ range: Range<UInt64>, _ count: Int, isTail: Bool) throws(LogError) -> InspectedPart {
+  private func corruption(_ range: Range<UInt64>, _ count: Int, isTail: Bool) throws(LogError)
+    -> InspectedPart
+  {
     var part = InspectedPart(.frame, at: range.lowerBound, UInt64(range.count), number: count)
     switch try header(at: part.offset) {
     case .success(let frame) where isTail || frame.size == part.length:

@@ -11,15 +11,16 @@ package struct LogFileContent: Sendable {
 }
 
 extension Log {
-  /// Like `content(of:)`, but accepts duplicate event ids. Notes damage and returns nil.
+  /// Like `content(of:)`, but accepts duplicate event ids. Notes corruption and returns nil.
   package func content(of file: LogFile, around omissions: Omissions) throws(LogError) -> LogFileContent? {
-    try Omissions?.some(omissions).reading { () throws(LogError) in try content(of: file, takesDoubled: true)
+    try Omissions?.some(omissions).reading { () throws(LogError) in
+      try content(of: file, acceptsDuplicates: true)
     }
   }
 
   /// The content of a file that `files` listed, from the footer of a segment or by decoding a
-  /// journal. Throws `.damaged`. `takesDoubled`: a journal may have duplicate event ids.
-  package func content(of file: LogFile, takesDoubled: Bool = false) throws(LogError) -> LogFileContent {
+  /// journal. Throws `.corrupt`. `acceptsDuplicates`: a journal may have duplicate event ids.
+  package func content(of file: LogFile, acceptsDuplicates: Bool = false) throws(LogError) -> LogFileContent {
     for view in views where view.base == file.positions.lowerBound {
       switch view {
       case .segment(let entry):
@@ -29,7 +30,7 @@ extension Log {
         return LogFileContent(
           partitions: footer.partitions, blocks: footer.blocks.count, times: Self.range(lowest, highest))
       case .journal(let journal):
-        var runs = RunCollector(path: journal.path, takesDoubled: takesDoubled)
+        var runs = RunCollector(path: journal.path, acceptsDuplicates: acceptsDuplicates)
         var lowest: Timestamp?
         var highest: Timestamp?
         for part in journal.parts(in: 0..<UInt64.max) {
@@ -42,7 +43,7 @@ extension Log {
         }
         return LogFileContent(
           partitions: runs.partitions, blocks: journal.marks.count, times: Self.range(lowest, highest))
-      case .damaged(let damage, _): throw damage.error
+      case .corrupt(let corruption, _): throw corruption.error
       }
     }
     return LogFileContent(partitions: [], blocks: 0)

@@ -1,6 +1,6 @@
 import StemmaEvents
 
-// Inspection shows a file part by part, whole or damaged. The structure of the file gives the place
+// Inspection shows a file part by part, whole or corrupt. The structure of the file gives the place
 // of a part, and a checksum confirms it. The only search is forward, for the next block that
 // decodes or the next valid frame. Memory: one part, and the footer of a segment. Inspection writes
 // nothing.
@@ -38,8 +38,8 @@ package enum LogFileFormat: String, CaseIterable, Sendable {
   }
 }
 
-/// Passes the parts of a log file to `body` in file order, damage included. Without a format, these
-/// are the blocks that decode and the bytes between them.
+/// Passes the parts of a log file to `body` in file order, corruption included. Without a format,
+/// these are the blocks that decode and the bytes between them.
 ///
 /// Throws `.newerFormat` and `.system`. Time: linear in the size of the file.
 package func inspect(

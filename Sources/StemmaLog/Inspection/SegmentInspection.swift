@@ -111,14 +111,14 @@ extension InspectedPart {
     say("base", header.base)
   }
 
-  /// The footer's facts about a block, which remain if the block is damaged.
+  /// The footer's facts about a block, which remain if the block is corrupt.
   fileprivate mutating func describe(_ entry: BlockEntry) {
     say("events", UInt64(entry.events))
     say("partition", entry.firstKey.partition.description)
     say("model", entry.firstKey.model)
     say("firstKey", entry.firstKey.key.parts.map(\.text).joined(separator: " "))
-    say("firstIndex", entry.firstArrival)
-    say("lastIndex", entry.lastArrival)
+    say("firstIndex", entry.firstRelative)
+    say("lastIndex", entry.lastRelative)
   }
 
   fileprivate mutating func describe(_ root: FooterRoot) {

@@ -1,7 +1,7 @@
 import StemmaEvents
 
 /// The place of a frame and the events in it.
-struct FrameMark: Hashable, Sendable {
+struct FrameEntry: Hashable, Sendable {
   var offset: UInt64
   /// The offset behind its last byte.
   var end: UInt64
@@ -17,7 +17,7 @@ struct FrameMark: Hashable, Sendable {
 }
 
 /// Bytes of a journal that were durable and cannot be read.
-struct JournalHole: Equatable, Sendable {
+struct JournalGap: Equatable, Sendable {
   var offset: UInt64
   var flaw: Flaw
 }
@@ -25,7 +25,7 @@ struct JournalHole: Equatable, Sendable {
 /// A frame of a journal, by its number, or unreadable durable bytes.
 enum JournalPart: Sendable {
   case frame(Int)
-  case hole(JournalHole)
+  case gap(JournalGap)
 }
 
 /// The result of scanning one journal file. A value: later appends do not change a reader's copy.
@@ -38,7 +38,7 @@ struct Journal: Sendable {
   let headerChain: UInt32
 
   /// The valid frames, in order.
-  private(set) var marks: [FrameMark] = []
+  private(set) var marks: [FrameEntry] = []
   /// The offset behind the last valid frame.
   private(set) var size = UInt64(JournalHeader.size)
   /// The index that the next event gets.
@@ -49,11 +49,11 @@ struct Journal: Sendable {
   /// The first bad byte at or above `size`, as the last scan saw it.
   private(set) var flaw: Flaw?
   /// Durable bytes that cannot be read, by offset; `settle` finds them.
-  private(set) var holes: [JournalHole] = []
+  private(set) var gaps: [JournalGap] = []
   /// The size of the file: from `size` up to here it holds zeros that were written ahead.
   var allocated = UInt64(JournalHeader.size)
   /// Valid frames behind the first bad byte.
-  private var strays: [StrayFrame] = []
+  private var detachedFrames: [DetachedFrame] = []
   /// The file up to `size`, or less of it, as scans have read it; nil if it is not kept.
   private var kept: [UInt8]?
 
@@ -61,15 +61,15 @@ struct Journal: Sendable {
   var base: Position { header.start.position }
   /// The position of the next one.
   var endPosition: Position { base.advanced(by: end) }
-  var eventCount: UInt64 { holes.isEmpty ? end : marks.reduce(0) { $0 + $1.past - $1.first } }
-  /// The lowest position that an event behind damage may have had.
+  var eventCount: UInt64 { gaps.isEmpty ? end : marks.reduce(0) { $0 + $1.past - $1.first } }
+  /// The lowest position that an event behind corruption may have had.
   var firstLost: Position {
-    guard let hole = holes.first else { return endPosition }
-    let before = marks.partitioningIndex { $0.offset >= hole.offset }
+    guard let gap = gaps.first else { return endPosition }
+    let before = marks.partitioningIndex { $0.offset >= gap.offset }
     return base.advanced(by: before > 0 ? marks[before - 1].past : 0)
   }
   /// Whether durable bytes at its end cannot be read.
-  var lacksEnd: Bool { holes.last.map { $0.offset >= size } ?? false }
+  var lacksEnd: Bool { gaps.last.map { $0.offset >= size } ?? false }
 
   /// Identifies the log up to the first `count` frames; without any, up to the journal's start.
   func token(frames count: Int) -> LogToken {
@@ -78,7 +78,7 @@ struct Journal: Sendable {
     return LogToken(position: base.advanced(by: mark.past), chain: mark.chain)
   }
 
-  /// Whether a journal that begins at `next` continues this one at its end. If this one was damaged
+  /// Whether a journal that begins at `next` continues this one at its end. If this one was corrupt
   /// when that journal was made, it may continue from an earlier frame.
   func isFollowed(by next: LogToken) -> Bool {
     if next == token(frames: marks.count) { return true }
@@ -94,7 +94,7 @@ struct Journal: Sendable {
     return frames > 0 ? marks[frames - 1].past : 0
   }
 
-  private func firstMark(_ isBehind: (FrameMark) -> Bool) -> Int { marks.partitioningIndex(where: isBehind) }
+  private func firstMark(_ isBehind: (FrameEntry) -> Bool) -> Int { marks.partitioningIndex(where: isBehind) }
 
   /// The token at a position, if a frame ends there.
   func token(at position: Position) -> LogToken? {
@@ -108,7 +108,7 @@ struct Journal: Sendable {
   func mark(of index: UInt64) -> Int { firstMark { $0.past > index } }
 
   /// Opens a journal without scanning it. `keepsBytes`: scans keep up to `LogLimits.keptJournal` in
-  /// memory for `payload`. Throws `.damaged`, `.newerFormat`, `.foreignLog`.
+  /// memory for `payload`. Throws `.corrupt`, `.newerFormat`, `.foreignLog`.
   init(
     path: String, number: UInt64, log: LogID, file: any File, keepsBytes: Bool = false
   ) throws(LogError) {
@@ -132,7 +132,7 @@ struct Journal: Sendable {
     let total = try file.size()
     allocated = total
     flaw = nil
-    strays = []
+    detachedFrames = []
     // A frame that was not durable may have been overwritten.
     keep(kept)
     var window = Window(file: file, total: total, kept: kept)
@@ -142,12 +142,12 @@ struct Journal: Sendable {
       do throws(LogError) {
         let frame = try frame(at: size, after: chain, &window)
         marks.append(
-          FrameMark(
+          FrameEntry(
             offset: size, end: size + frame.size, first: end, past: end + UInt64(frame.events),
             raw: UInt64(frame.raw), previous: frame.previous, chain: frame.crc))
         take(frame, end: size + frame.size)
       } catch {
-        guard case .damaged(_, _, let found) = error else { throw error }
+        guard case .corrupt(_, _, let found) = error else { throw error }
         if try isZero(to: isThorough ? total : min(total, size + UInt64(JournalFrame.headerSize)), &window) {
           return
         }
@@ -157,14 +157,14 @@ struct Journal: Sendable {
     }
   }
 
-  /// The valid frame at `offset`, or `.damaged`. `previous`: the chain value before it, if known.
+  /// The valid frame at `offset`, or `.corrupt`. `previous`: the chain value before it, if known.
   private func frame(
     at offset: UInt64, after previous: UInt32?, _ window: inout Window
   ) throws(LogError) -> JournalFrame {
     let headerSize = UInt64(JournalFrame.headerSize)
     let left = window.total - offset
     guard left >= headerSize else {
-      throw .damaged(path: path, offset: offset, .cutShort(expected: headerSize, found: left))
+      throw .corrupt(path: path, offset: offset, .cutShort(expected: headerSize, found: left))
     }
     let start = try window.index(of: offset, count: JournalFrame.headerSize)
     let frame = try locating(path, offset) { () throws(Flaw) in
@@ -255,12 +255,12 @@ struct Journal: Sendable {
     durable = max(durable, frame.synced)
   }
 
-  // MARK: Behind the damage
+  // MARK: Behind the corruption
 
-  private struct StrayFrame: Sendable {
+  private struct DetachedFrame: Sendable {
     var offset: UInt64
     var frame: JournalFrame
-    /// The damage before it; nil if it directly follows a valid frame.
+    /// The corruption before it; nil if it directly follows a valid frame.
     var flaw: Flaw?
   }
 
@@ -274,18 +274,18 @@ struct Journal: Sendable {
     while budget > 0, let start = try nextMagic(from: offset, &window) {
       do throws(LogError) {
         let found = try frame(at: start, after: nil, &window)
-        strays.append(StrayFrame(offset: start, frame: found, flaw: gap))
+        detachedFrames.append(DetachedFrame(offset: start, frame: found, flaw: gap))
         durable = max(durable, found.synced)
         gap = nil
         offset = start + found.size
         budget -= min(budget, found.size)
         guard offset < window.total else { return }
         do throws(LogError) { _ = try frame(at: offset, after: nil, &window) } catch {
-          guard case .damaged(_, _, let flaw) = error else { throw error }
+          guard case .corrupt(_, _, let flaw) = error else { throw error }
           gap = flaw
         }
       } catch {
-        guard case .damaged = error else { throw error }
+        guard case .corrupt = error else { throw error }
         budget -= min(budget, UInt64(window.bytes.count))
         offset = start + 1
       }
@@ -311,33 +311,33 @@ struct Journal: Sendable {
   /// Classifies unreadable bytes once the durable size of the file is known. Below it they are
   /// corrupt, and the valid frames behind them count. `isClosed`: the whole file is durable.
   mutating func settle(isClosed: Bool) throws(LogError) {
-    if strays.isEmpty, size < durable {
+    if detachedFrames.isEmpty, size < durable {
       var window = Window(file: file, total: allocated)
       try lookBehind(&window)
     }
-    for stray in strays {
+    for detached in detachedFrames {
       // A frame directly behind a counted frame counts too. A frame that bad bytes separate from
       // the durable part was never acknowledged.
-      guard isClosed || stray.offset <= durable || stray.flaw == nil else { break }
-      if let flaw = stray.flaw ?? (holes.isEmpty ? .notThisFormat : nil) {
-        holes.append(JournalHole(offset: size, flaw: flaw))
+      guard isClosed || detached.offset <= durable || detached.flaw == nil else { break }
+      if let flaw = detached.flaw ?? (gaps.isEmpty ? .notThisFormat : nil) {
+        gaps.append(JournalGap(offset: size, flaw: flaw))
       }
-      let past = stray.offset + stray.frame.size
-      let first = try firstIndex(at: stray.offset, stray.frame)
+      let past = detached.offset + detached.frame.size
+      let first = try firstIndex(at: detached.offset, detached.frame)
       marks.append(
-        FrameMark(
-          offset: stray.offset, end: past, first: first, past: first + UInt64(stray.frame.events),
-          raw: UInt64(stray.frame.raw), previous: stray.frame.previous, chain: stray.frame.crc))
-      take(stray.frame, end: past)
+        FrameEntry(
+          offset: detached.offset, end: past, first: first, past: first + UInt64(detached.frame.events),
+          raw: UInt64(detached.frame.raw), previous: detached.frame.previous, chain: detached.frame.crc))
+      take(detached.frame, end: past)
       flaw = nil
     }
-    strays = []
+    detachedFrames = []
     // Already settled, and nothing was appended since.
-    if let last = holes.last, last.offset == size { return }
+    if let last = gaps.last, last.offset == size { return }
     if size < durable {
-      holes.append(JournalHole(offset: size, flaw: flaw ?? .cutShort(expected: durable, found: size)))
+      gaps.append(JournalGap(offset: size, flaw: flaw ?? .cutShort(expected: durable, found: size)))
     } else if isClosed, let flaw {
-      holes.append(JournalHole(offset: size, flaw: flaw))
+      gaps.append(JournalGap(offset: size, flaw: flaw))
     }
     if isClosed { durable = max(durable, size) }
   }
@@ -346,10 +346,10 @@ struct Journal: Sendable {
   private func firstIndex(at offset: UInt64, _ frame: JournalFrame) throws(LogError) -> UInt64 {
     let bytes = try file.read(at: offset + UInt64(JournalFrame.headerSize), count: frame.length)
     let first = try decoding(path, offset) { () throws(EventsError) in
-      try BlockReader(bytes).events().first?.arrival
+      try BlockReader(bytes).events().first?.relativePosition
     }
     guard let first, first >= end, first <= Limits.highestNumber else {
-      throw .damaged(path: path, offset: offset, .disagreement("indices of events"))
+      throw .corrupt(path: path, offset: offset, .disagreement("indices of events"))
     }
     return first
   }
@@ -362,13 +362,13 @@ struct Journal: Sendable {
   mutating func forgetFlaw() { flaw = nil }
 
   /// Records that the next file begins behind events that cannot be read here.
-  mutating func noteLostEnd(_ flaw: Flaw) { holes.append(JournalHole(offset: size, flaw: flaw)) }
+  mutating func noteLostEnd(_ flaw: Flaw) { gaps.append(JournalGap(offset: size, flaw: flaw)) }
 
   /// Adds a frame that was just written at `size`.
   mutating func append(events: Int, raw: Int, stored: Int, chain next: UInt32) {
     let past = end + UInt64(events)
     marks.append(
-      FrameMark(
+      FrameEntry(
         offset: size, end: size + UInt64(stored), first: end, past: past, raw: UInt64(raw),
         previous: chain, chain: next))
     size += UInt64(stored)
@@ -379,7 +379,7 @@ struct Journal: Sendable {
 
   // MARK: Reading
 
-  /// The payload of a frame, verified, and read unless it is kept. Throws `.damaged`.
+  /// The payload of a frame, verified, and read unless it is kept. Throws `.corrupt`.
   func payload(_ index: Int) throws(LogError) -> [UInt8] {
     let mark = marks[index]
     let length = Int(mark.end - mark.offset)
@@ -406,7 +406,7 @@ struct Journal: Sendable {
     return Array(kept[Int(range.lowerBound)..<Int(range.upperBound)])
   }
 
-  /// The block of a frame, with the number of events that the frame states. Throws `.damaged`.
+  /// The block of a frame, with the number of events that the frame states. Throws `.corrupt`.
   func block(_ index: Int) throws(LogError) -> BlockReader {
     let bytes = try payload(index)
     let mark = marks[index]
@@ -415,31 +415,31 @@ struct Journal: Sendable {
       guard UInt64(block.count) == mark.past - mark.first else {
         throw .malformed("journal frame", "\(block.count) events")
       }
-      for index in 0..<block.count where block.arrival(index) != mark.first + UInt64(index) {
-        throw .malformed("arrival", "\(block.arrival(index))")
+      for index in 0..<block.count where block.relativePosition(index) != mark.first + UInt64(index) {
+        throw .malformed("relativePosition", "\(block.relativePosition(index))")
       }
       return block
     }
   }
 
-  /// The block of a frame, to read its events one by one. Throws `.damaged`, also for a `.hole`.
+  /// The block of a frame, to read its events one by one. Throws `.corrupt`, also for a `.gap`.
   func contents(of part: JournalPart) throws(LogError) -> BlockContents {
     let block = try block(of: part)
     return try decoding(path, offset(of: part)) { () throws(EventsError) in try BlockContents(block) }
   }
 
-  /// The block of a frame. Throws `.damaged`, also for a `.hole`.
+  /// The block of a frame. Throws `.corrupt`, also for a `.gap`.
   func block(of part: JournalPart) throws(LogError) -> BlockReader {
     switch part {
-    case .hole(let hole): throw .damaged(path: path, offset: hole.offset, hole.flaw)
+    case .gap(let gap): throw .corrupt(path: path, offset: gap.offset, gap.flaw)
     case .frame(let index): try block(index)
     }
   }
 
-  /// Whether a frame has events of a record. Throws `.damaged`, also for a `.hole`.
+  /// Whether a frame has events of a record. Throws `.corrupt`, also for a `.gap`.
   func holds(_ record: BlockReader.Record, _ part: JournalPart) throws(LogError) -> Bool {
     switch part {
-    case .hole(let hole): throw .damaged(path: path, offset: hole.offset, hole.flaw)
+    case .gap(let gap): throw .corrupt(path: path, offset: gap.offset, gap.flaw)
     case .frame(let index):
       let bytes = try payload(index)
       return try decoding(path, marks[index].offset) { () throws(EventsError) in
@@ -450,44 +450,44 @@ struct Journal: Sendable {
 
   func offset(of part: JournalPart) -> UInt64 {
     switch part {
-    case .hole(let hole): hole.offset
+    case .gap(let gap): gap.offset
     case .frame(let index): marks[index].offset
     }
   }
 
-  /// The frames that hold events of these indices, and the holes that may have held some.
+  /// The frames that hold events of these indices, and the gaps that may have held some.
   func parts(in indices: Range<UInt64>) -> [JournalPart] {
     let last = firstMark { $0.first >= indices.upperBound }
-    if holes.isEmpty {
+    if gaps.isEmpty {
       let first = mark(of: indices.lowerBound)
       return (first..<max(first, last)).map { .frame($0) }
     }
     var parts: [JournalPart] = []
-    var left = holes[...]
+    var left = gaps[...]
     var past: UInt64 = 0
-    func addHoles(before offset: UInt64, _ next: UInt64) {
-      while let hole = left.first, hole.offset < offset {
-        if past < indices.upperBound, next > indices.lowerBound { parts.append(.hole(hole)) }
+    func addGaps(before offset: UInt64, _ next: UInt64) {
+      while let gap = left.first, gap.offset < offset {
+        if past < indices.upperBound, next > indices.lowerBound { parts.append(.gap(gap)) }
         left.removeFirst()
       }
     }
     for index in marks.indices {
-      addHoles(before: marks[index].offset, marks[index].first)
+      addGaps(before: marks[index].offset, marks[index].first)
       past = marks[index].past
       if index < last, past > indices.lowerBound { parts.append(.frame(index)) }
     }
-    addHoles(before: .max, .max)
+    addGaps(before: .max, .max)
     return parts
   }
 
-  /// The events of a frame, with authors and messages. Throws `.damaged`, also for a `.hole`.
+  /// The events of a frame, with authors and messages. Throws `.corrupt`, also for a `.gap`.
   func read(_ part: JournalPart) throws(LogError) -> NumberedEvents {
     let block = try block(of: part)
     let events = try decoding(path, offset(of: part)) { () throws(EventsError) in try block.events() }
-    return NumberedEvents(events: events, notes: block.notes)
+    return NumberedEvents(events: events, messages: block.messages)
   }
 
-  /// All events below `limit`, with authors and messages. Memory: all of them. Throws `.damaged`.
+  /// All events below `limit`, with authors and messages. Memory: all of them. Throws `.corrupt`.
   func contents(
     below limit: UInt64 = .max, around omissions: Omissions? = nil
   ) throws(LogError) -> NumberedEvents {
@@ -496,7 +496,7 @@ struct Journal: Sendable {
       let read = try omissions.reading { () throws(LogError) in try self.read(part) }
       if let read { contents.add(read) }
     }
-    if limit < end { contents.events.removeAll { $0.arrival >= limit } }
+    if limit < end { contents.events.removeAll { $0.relativePosition >= limit } }
     return contents
   }
 
@@ -504,7 +504,7 @@ struct Journal: Sendable {
     for part in parts(in: 0..<UInt64.max) {
       let block = try block(of: part)
       let cursor = try decoding(path, offset(of: part)) { () throws(EventsError) in
-        try block.cursor(.arrival)
+        try block.cursor(.relativePosition)
       }
       try runs.add(cursor, offset: offset(of: part))
     }

@@ -26,7 +26,7 @@ import StemmaEvents
 // another log, journal, offset or history is never valid here, even if its bytes are intact.
 //
 // A frame is valid if its magic, length, chain and CRC are. The events of a file are numbered from
-// 0 in the order of appending. These numbers are their arrivals in the blocks.
+// 0 in the order of appending. These numbers are their positions in the blocks.
 //
 // The journal ends at the end of the file, or where only zeros follow. Small groups of events are
 // written with zeros ahead: a later sync is cheaper if it allocates no blocks. Writers never write
@@ -62,7 +62,7 @@ struct JournalHeader: Equatable {
   /// The chain value before the first frame.
   static func chain(_ encoded: [UInt8]) -> UInt32 { encoded.crc32c(0..<size - 4) }
 
-  /// Throws `.damaged`, `.newerFormat` or `.foreignLog`.
+  /// Throws `.corrupt`, `.newerFormat` or `.foreignLog`.
   init(decoding bytes: [UInt8], path: String, log: LogID, number: UInt64) throws(LogError) {
     try FilePreamble.check(bytes, FilePreamble.journal, path: path)
     self = try locating(path, UInt64(FilePreamble.size)) { () throws(Flaw) in

@@ -97,12 +97,13 @@ struct Watermark: Equatable, Sendable {
     self.manifest = manifest
   }
 
-  /// The newer valid slot of a watermark file, nil if none is valid, and the damage of the others.
-  /// A second slot of zeros was never written. Throws `.newerFormat` and `.foreignLog`.
-  static func read(_ file: any File, path: String, log: LogID) throws(LogError) -> (Watermark?, [Damage]) {
+  /// The newer valid slot of a watermark file, nil if none is valid, and the corruption of the
+  /// others. A second slot of zeros was never written. Throws `.newerFormat` and `.foreignLog`.
+  static func read(_ file: any File, path: String, log: LogID) throws(LogError) -> (Watermark?, [Corruption])
+  {
     let bytes = try file.read(at: 0, count: 2 * slotSize)
     var best: Watermark?
-    var damage: [Damage] = []
+    var corruption: [Corruption] = []
     for start in [0, slotSize] {
       let slot = Array(bytes[min(start, bytes.count)..<min(start + slotSize, bytes.count)])
       if start > 0, slot.count == slotSize, slot.allSatisfy({ $0 == 0 }) { continue }
@@ -110,10 +111,10 @@ struct Watermark: Equatable, Sendable {
         let found = try Watermark(slot: slot, path: path, log: log, at: UInt64(start))
         if best.map({ $0.turn < found.turn }) ?? true { best = found }
       } catch {
-        guard case .damaged(_, let offset, let flaw) = error else { throw error }
-        damage.append(Damage(path: path, offset: offset, flaw: flaw))
+        guard case .corrupt(_, let offset, let flaw) = error else { throw error }
+        corruption.append(Corruption(path: path, offset: offset, flaw: flaw))
       }
     }
-    return (best, damage)
+    return (best, corruption)
   }
 }

@@ -4,8 +4,8 @@ extension Manifest {
   /// A manifest as it was found.
   struct Found {
     var manifest: Manifest
-    /// The damage of the current manifest, if this is the previous one.
-    var flaw: Damage?
+    /// The corruption of the current manifest, if this is the previous one.
+    var flaw: Corruption?
   }
 
   /// The manifest of a directory, or the previous one if that is unreadable and all files of the
@@ -19,16 +19,16 @@ extension Manifest {
     do throws(LogError) {
       return Found(manifest: try read(path, log: log, fileSystem))
     } catch {
-      guard error.isNoFile || error.damage != nil else { throw error }
-      flaw = error.damage?.flaw ?? .missing
+      guard error.isNoFile || error.corruption != nil else { throw error }
+      flaw = error.corruption?.flaw ?? .missing
     }
     let refusal = LogError.noManifest(path: path, flaw)
     do throws(LogError) {
       let previous = try read(directory + "/" + previousName, log: log, fileSystem)
       guard try previous.hasAllFiles(in: directory, fileSystem) else { throw refusal }
-      return Found(manifest: previous, flaw: Damage(path: path, offset: 0, flaw: flaw))
+      return Found(manifest: previous, flaw: Corruption(path: path, offset: 0, flaw: flaw))
     } catch {
-      guard error.isNoFile || error.damage != nil else { throw error }
+      guard error.isNoFile || error.corruption != nil else { throw error }
     }
     if flaw == .missing, try !Log.holdsFiles(directory, fileSystem) { throw .noLog(path: directory) }
     throw refusal
@@ -39,7 +39,7 @@ extension Manifest {
     defer { file.close() }
     let size = try file.size()
     guard size <= UInt64(sizeLimit) else {
-      throw .damaged(path: path, offset: 0, .malformed("length"))
+      throw .corrupt(path: path, offset: 0, .malformed("length"))
     }
     return try Manifest(decoding: try file.read(at: 0, count: Int(size)), path: path, log: log)
   }
@@ -102,7 +102,7 @@ extension Log {
     try file.sync()
     // The written bytes are verified before they replace anything.
     guard try Manifest.read(aside, log: id, fileSystem) == next else {
-      throw .damaged(path: aside, offset: 0, .disagreement("it is not what was written"))
+      throw .corrupt(path: aside, offset: 0, .disagreement("it is not what was written"))
     }
     try poisoning { () throws(LogError) in
       // The names of the listed files must be durable first.
@@ -131,7 +131,7 @@ extension Log {
     }
   }
 
-  /// The subdirectory for damaged files that a repair has replaced.
+  /// The subdirectory for corrupt files that a repair has replaced.
   package static let corruptName = "corrupt"
 
   private func corruptPath(of name: LogFileName) throws(LogError) -> String {
@@ -174,8 +174,8 @@ extension Log {
 
   /// Rebuilds the manifest from the headers and trailers of the files, if both manifests are lost.
   /// Of two segments with the same positions, the higher number counts: it replaced the other one.
-  /// An obsolete file that is not removed and has no replacement counts again. Positions that no file
-  /// has were lost or purged with a file: a missing segment is listed for them.
+  /// An obsolete file that is not removed and has no replacement counts again. Positions that no
+  /// file has were lost or purged with a file: a missing segment is listed for them.
   ///
   /// Returns the names of the listed files. Throws `.noLog` without any. The caller holds the lock.
   package static func remakeManifest(
@@ -204,7 +204,7 @@ extension Log {
       } catch {
         // Files with an unreadable beginning are unrecognized.
         switch error {
-        case .damaged, .notAFile, .foreignLog: continue
+        case .corrupt, .notAFile, .foreignLog: continue
         default: throw error
         }
       }
@@ -231,7 +231,7 @@ extension Log {
     log.manifest = manifest
     // There is no readable manifest to keep.
     try log.removeIfThere(directory + "/" + Manifest.previousName)
-    log.manifestFlaw = Damage(path: directory + "/" + Manifest.name, offset: 0, flaw: .missing)
+    log.manifestFlaw = Corruption(path: directory + "/" + Manifest.name, offset: 0, flaw: .missing)
     try log.replaceManifest { _ in }
     return (files + live.map { LogFileName.journal($0.number).text }, missing)
   }
@@ -276,6 +276,6 @@ extension SegmentEntry {
       let segment = try Segment(path: path, header: header, file: file)
       past = header.base.advanced(by: segment.trailer.end)
       digest = segment.trailer.digest
-    } catch { guard error.damage != nil else { throw error } }
+    } catch { guard error.corruption != nil else { throw error } }
   }
 }

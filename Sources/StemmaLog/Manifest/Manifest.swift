@@ -13,7 +13,7 @@ import StemmaEvents
 //     64   4  n, how many segments
 //     68   4  m, how many files this manifest has made obsolete
 //     72 64n  for each segment, in the order of the log: number, bytes of the file, base, position
-//             behind its last arrival (8 each), SHA-256 of the file without its last 44 bytes (32)
+//             behind its last position (8 each), SHA-256 of the file without its last 44 bytes (32)
 //      … 16m  for each obsolete file: 0 segment, 1 journal (1); 0 remove, 1 move to corrupt/ (1);
 //             zero (6); number (8)
 //      …   4  CRC32C of all before
@@ -27,9 +27,9 @@ package struct SegmentEntry: Hashable, Sendable {
   package var number: UInt64
   /// Bytes of the file.
   package var size: UInt64
-  /// The position of its arrival 0.
+  /// The position of its position 0.
   package var base: Position
-  /// Behind its last arrival, and not above the base of the next file.
+  /// Behind its last position, and not above the base of the next file.
   package var past: Position
   package var digest: SegmentDigest
 
@@ -39,7 +39,7 @@ package struct SegmentEntry: Hashable, Sendable {
 /// A file that is no longer part of the log.
 struct ObsoleteFile: Hashable, Sendable {
   var name: LogFileName
-  /// Whether it was damaged, and is kept in `corrupt/`.
+  /// Whether it was corrupt, and is kept in `corrupt/`.
   var isKept = false
 
   static let encodedSize = 16
@@ -87,7 +87,7 @@ struct Manifest: Equatable, Sendable {
     return bytes
   }
 
-  /// Throws `.damaged`, `.newerFormat` or `.foreignLog`.
+  /// Throws `.corrupt`, `.newerFormat` or `.foreignLog`.
   init(decoding bytes: [UInt8], path: String, log: LogID) throws(LogError) {
     try self.init(decoding: bytes, path: path)
     guard self.log == log else { throw .foreignLog(path: path, expected: log, found: self.log) }

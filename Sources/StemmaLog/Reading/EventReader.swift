@@ -23,13 +23,13 @@ package struct PartitionFilter: Sendable {
 ///
 /// A reader sees the log as of its creation. Appends, seals and rewrites of the same process do not
 /// disturb it, and an open file stays readable after its removal. A file that is removed before it
-/// is opened throws `.damaged` (`.missing`); the caller makes a new reader after `refresh`. After
+/// is opened throws `.corrupt` (`.missing`); the caller makes a new reader after `refresh`. After
 /// an error, further calls throw the same error or return nil. No wrong event is ever returned.
 package struct EventReader: Sendable {
   private var source: any EventSource
 
   /// Author and message of the last event's commit, if it has them.
-  package private(set) var note: CommitNote?
+  package private(set) var message: CommitMessage?
 
   init(_ source: any EventSource) { self.source = source }
 
@@ -39,14 +39,14 @@ package struct EventReader: Sendable {
 
   /// The next event, nil after the last.
   package mutating func next() throws(LogError) -> StoredEvent? {
-    guard let (event, note) = try source.next() else { return nil }
-    self.note = note
+    guard let (event, message) = try source.next() else { return nil }
+    self.message = message
     return event
   }
 }
 
 protocol EventSource: Sendable {
-  mutating func next() throws(LogError) -> (StoredEvent, CommitNote?)?
+  mutating func next() throws(LogError) -> (StoredEvent, CommitMessage?)?
 
   func checkInvariants()
 }
@@ -56,14 +56,14 @@ enum FileView: Sendable {
   case segment(SegmentEntry)
   case journal(Journal)
   /// Reading it throws.
-  case damaged(Damage, base: Position)
+  case corrupt(Corruption, base: Position)
 
-  /// The position of its arrival 0.
+  /// The position of its position 0.
   var base: Position {
     switch self {
     case .segment(let entry): entry.base
     case .journal(let journal): journal.base
-    case .damaged(_, let base): base
+    case .corrupt(_, let base): base
     }
   }
 
@@ -72,12 +72,12 @@ enum FileView: Sendable {
     switch self {
     case .segment(let entry): entry.past
     case .journal(let journal): journal.endPosition
-    case .damaged(_, let base): base
+    case .corrupt(_, let base): base
     }
   }
 
-  /// The arrivals of a file that lie in a range of positions.
-  func arrivals(in range: Range<Position>) -> Range<UInt64> {
+  /// The positions of a file that lie in a range of positions.
+  func positions(in range: Range<Position>) -> Range<UInt64> {
     let low = range.lowerBound.distance(from: base)
     return low..<max(low, range.upperBound.distance(from: base))
   }
@@ -88,8 +88,8 @@ enum FileView: Sendable {
     case .segment(let entry): entry.base < range.upperBound && range.lowerBound < entry.past
     case .journal(let journal):
       journal.base < range.upperBound
-        && (range.lowerBound < journal.endPosition || !journal.holes.isEmpty)
-    case .damaged(_, let base): base < range.upperBound
+        && (range.lowerBound < journal.endPosition || !journal.gaps.isEmpty)
+    case .corrupt(_, let base): base < range.upperBound
     }
   }
 }
@@ -115,14 +115,14 @@ package struct ScannedEvent: Sendable {
   package let position: Position
 
   package var stored: StoredEvent { StoredEvent(block.event(index), at: position) }
-  package var note: CommitNote? { block.note(index) }
+  package var message: CommitMessage? { block.note(index) }
 }
 
 /// Like an `EventReader`, without constructing the events.
 package struct EventScan: Sendable {
-  fileprivate var source: ArrivalSource
+  fileprivate var source: PositionSource
 
-  init(source: ArrivalSource) { self.source = source }
+  init(source: PositionSource) { self.source = source }
 
   /// Passes the remaining events to `body` until it returns false.
   package mutating func forEach(_ body: (ScannedEvent) throws -> Bool) throws { try source.forEach(body) }
@@ -131,7 +131,7 @@ package struct EventScan: Sendable {
 /// Some events of one block, to be returned one by one.
 struct BlockRun: Sendable {
   private struct Place {
-    var arrival: UInt64
+    var relativePosition: UInt64
     var index: UInt32
   }
 
@@ -144,9 +144,9 @@ struct BlockRun: Sendable {
     places = []
   }
 
-  /// The events with an arrival in a range and a wanted partition, forwards or backwards.
+  /// The events with an position in a range and a wanted partition, forwards or backwards.
   init(
-    _ block: BlockContents, _ arrivals: Range<UInt64>, isReversed: Bool,
+    _ block: BlockContents, _ positions: Range<UInt64>, isReversed: Bool,
     _ isWanted: (Partition) -> Bool
   ) {
     self.block = block
@@ -154,9 +154,9 @@ struct BlockRun: Sendable {
     places = []
     places.reserveCapacity(block.count)
     for index in 0..<block.count {
-      let arrival = block.arrival(index)
-      if arrivals.contains(arrival), wanted[block.key(index)] {
-        places.append(Place(arrival: arrival, index: UInt32(index)))
+      let relativePosition = block.relativePosition(index)
+      if positions.contains(relativePosition), wanted[block.key(index)] {
+        places.append(Place(relativePosition: relativePosition, index: UInt32(index)))
       }
     }
     if !isReversed { places.reverse() }
@@ -167,43 +167,47 @@ struct BlockRun: Sendable {
     self.block = block
     places = []
     for index in stride(from: block.count - 1, through: 0, by: -1) where keys[block.key(index)] {
-      let arrival = block.arrival(index)
-      if arrival < limit { places.append(Place(arrival: arrival, index: UInt32(index))) }
+      let relativePosition = block.relativePosition(index)
+      if relativePosition < limit {
+        places.append(Place(relativePosition: relativePosition, index: UInt32(index)))
+      }
     }
   }
 
-  var arrival: UInt64? { places.last?.arrival }
+  var relativePosition: UInt64? { places.last?.relativePosition }
 
   /// Traps if an event is none of the block's, or would come twice.
   func checkInvariants() {
     precondition(places.allSatisfy { $0.index < block?.count ?? 0 }, "they are events of the block")
     let steps = zip(places, places.dropFirst())
     precondition(
-      steps.allSatisfy { $0.arrival > $1.arrival } || steps.allSatisfy { $0.arrival < $1.arrival },
+      steps.allSatisfy { $0.relativePosition > $1.relativePosition }
+        || steps.allSatisfy { $0.relativePosition < $1.relativePosition },
       "they come in their order, or against it")
   }
 
-  /// `base`: the position of arrival 0 of its file.
+  /// `base`: the position of position 0 of its file.
   mutating func take(base: Position) -> ScannedEvent? {
     guard let block, let place = places.popLast() else { return nil }
     return ScannedEvent(
-      block: block, index: Int(place.index), position: base.advanced(by: place.arrival))
+      block: block, index: Int(place.index), position: base.advanced(by: place.relativePosition))
   }
 }
 
 /// Decoded events of one block or journal, to be returned one by one.
 struct EventRun: Sendable {
   private(set) var events: [BlockEvent]
-  private let notes: [CommitID: CommitNote]
+  private let messages: [CommitID: CommitMessage]
   private var index = 0
 
-  init(_ events: [BlockEvent] = [], notes: [CommitID: CommitNote] = [:]) {
+  init(_ events: [BlockEvent] = [], messages: [CommitID: CommitMessage] = [:]) {
     self.events = events
-    self.notes = notes
+    self.messages = messages
   }
 
-  init(_ events: [BlockEvent], notes: [(commit: CommitID, note: CommitNote)]) {
-    self.init(events, notes: Dictionary(notes.map { ($0, $1) }, uniquingKeysWith: { first, _ in first }))
+  init(_ events: [BlockEvent], messages: [(commit: CommitID, message: CommitMessage)]) {
+    self.init(
+      events, messages: Dictionary(messages.map { ($0, $1) }, uniquingKeysWith: { first, _ in first }))
   }
 
   var current: BlockEvent? { index < events.count ? events[index] : nil }
@@ -212,8 +216,8 @@ struct EventRun: Sendable {
   /// Traps if more were given than there are.
   func checkInvariants() { precondition(index <= events.count, "an event is given once") }
 
-  func stored(_ event: BlockEvent, base: Position) -> (StoredEvent, CommitNote?) {
-    let note = notes.isEmpty ? nil : notes[event.event.commit]
-    return (StoredEvent(event.event, at: base.advanced(by: event.arrival)), note)
+  func stored(_ event: BlockEvent, base: Position) -> (StoredEvent, CommitMessage?) {
+    let message = messages.isEmpty ? nil : messages[event.event.commit]
+    return (StoredEvent(event.event, at: base.advanced(by: event.relativePosition)), message)
   }
 }

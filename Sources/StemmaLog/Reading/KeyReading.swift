@@ -1,6 +1,6 @@
 import StemmaEvents
 
-/// Returns events by (partition, model, key), and by arrival for one key, by merging all files.
+/// Returns events by (partition, model, key), and by position for one key, by merging all files.
 /// Memory: one block for each segment, and each journal as a whole.
 struct KeySource: EventSource {
   private struct Candidate: Comparable, Sendable {
@@ -35,7 +35,7 @@ struct KeySource: EventSource {
   }
 
   private func candidate(_ event: BlockEvent, _ base: Position, _ slot: Int) -> Candidate {
-    Candidate(key: RecordKey(event.event), position: base.advanced(by: event.arrival), slot: slot)
+    Candidate(key: RecordKey(event.event), position: base.advanced(by: event.relativePosition), slot: slot)
   }
 
   /// Traps if the first file of the heap is not at the event by which it is ordered.
@@ -46,11 +46,11 @@ struct KeySource: EventSource {
     precondition(cursors.indices.contains(first.slot), "who waits is a file")
     let cursor = cursors[first.slot]
     precondition(
-      cursor.standing.map { cursor.base.advanced(by: $0.arrival) } == first.position,
+      cursor.standing.map { cursor.base.advanced(by: $0.relativePosition) } == first.position,
       "the first event is that at which its file stands")
   }
 
-  mutating func next() throws(LogError) -> (StoredEvent, CommitNote?)? {
+  mutating func next() throws(LogError) -> (StoredEvent, CommitMessage?)? {
     guard let slot = heap.first?.slot else { return nil }
     guard let result = try cursors[slot].take() else { return nil }
     let following = try cursors[slot].current()
@@ -78,13 +78,13 @@ private struct KeyCursor: Sendable {
     base = view.base
     self.limit = limit
     switch view {
-    case .damaged(let damage, _): throw damage.error
+    case .corrupt(let corruption, _): throw corruption.error
     case .segment(let entry):
       let segment = try views.segment(entry, staysOpen: staysOpen)
       let blocks: [BlockEntry]
       (blocks, wanted) = try segment.selection(filter)
       self.segment = segment
-      waiting = blocks.filter { $0.firstArrival < limit }.reversed()
+      waiting = blocks.filter { $0.firstRelative < limit }.reversed()
     case .journal(let journal):
       segment = nil
       wanted = nil
@@ -92,7 +92,7 @@ private struct KeyCursor: Sendable {
       var events = contents.events
       events.removeAll { event in filter.map { !$0(event.event.partition) } ?? false }
       let sorted = KeyOrder.sorted(events).map { events[$0.index] }
-      cursor = EventRun(sorted, notes: contents.notes)
+      cursor = EventRun(sorted, messages: contents.messages)
     }
   }
 
@@ -113,17 +113,17 @@ private struct KeyCursor: Sendable {
         let events = try decoding(segment.path, entry.offset) { () throws(EventsError) in
           try block.eventsByKey()
         }
-        return NumberedEvents(events: events, notes: block.notes)
+        return NumberedEvents(events: events, messages: block.messages)
       }
       waiting.removeLast()
-      guard var events = read?.events, let notes = read?.notes else { continue }
-      events.removeAll { $0.arrival >= limit || wanted?.contains($0.event.partition) == false }
-      cursor = EventRun(events, notes: notes)
+      guard var events = read?.events, let messages = read?.messages else { continue }
+      events.removeAll { $0.relativePosition >= limit || wanted?.contains($0.event.partition) == false }
+      cursor = EventRun(events, messages: messages)
     }
     return cursor.current
   }
 
-  mutating func take() throws(LogError) -> (StoredEvent, CommitNote?)? {
+  mutating func take() throws(LogError) -> (StoredEvent, CommitMessage?)? {
     guard let event = try current() else { return nil }
     cursor.advance()
     return cursor.stored(event, base: base)

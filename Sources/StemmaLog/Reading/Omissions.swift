@@ -1,25 +1,26 @@
 import StemmaEvents
 
-/// Collects the damage that readers skipped. A reader without a collector throws the first damage.
+/// Collects the corruption that readers skipped. A reader without a collector throws the first
+/// corruption.
 package final class Omissions: Sendable {
-  private let found = Mutex<Set<Damage>>([])
+  private let found = Mutex<Set<Corruption>>([])
 
   package init() {}
 
   /// By path and offset.
-  package var damage: [Damage] { found.withLock { $0.sorted() } }
+  package var corruption: [Corruption] { found.withLock { $0.sorted() } }
 
   package var isEmpty: Bool { found.withLock { $0.isEmpty } }
 
-  func note(_ damage: Damage) { found.withLock { _ = $0.insert(damage) } }
+  func note(_ corruption: Corruption) { found.withLock { _ = $0.insert(corruption) } }
 }
 
 extension Omissions? {
-  /// Runs `body`. Notes damage and returns nil, or throws it without a collector.
+  /// Runs `body`. Notes corruption and returns nil, or throws it without a collector.
   package func reading<Result>(_ body: () throws(LogError) -> Result) throws(LogError) -> Result? {
     do throws(LogError) { return try body() } catch {
-      guard let self, let damage = error.damage else { throw error }
-      self.note(damage)
+      guard let self, let corruption = error.corruption else { throw error }
+      self.note(corruption)
       return nil
     }
   }

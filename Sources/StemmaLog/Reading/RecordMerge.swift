@@ -12,13 +12,13 @@ package struct RecordFiles: Sendable {
 }
 
 extension Log {
-  /// All events of the log, for `RecordMerge`. Reading damage throws it.
+  /// All events of the log, for `RecordMerge`. Reading corruption throws it.
   package var recordFiles: RecordFiles {
     RecordFiles(views: fileViews, staysOpen: views.count <= options.openSegments)
   }
 }
 
-/// Returns all events by (partition, model, key), and by arrival for one key, without constructing
+/// Returns all events by (partition, model, key), and by position for one key, without constructing
 /// any `Event`. Merges blocks in place. A class, because its parts are classes.
 ///
 ///     while try merge.nextRecord() {
@@ -61,7 +61,7 @@ package final class RecordMerge {
     }
     for view in files.views.files {
       switch view {
-      case .damaged(let damage, _): throw damage.error
+      case .corrupt(let corruption, _): throw corruption.error
       case .segment(let entry):
         let segment = try files.views.segment(entry, staysOpen: files.staysOpen)
         try add(try SegmentBlocks(segment: segment, entries: try segment.root().blocks, ahead: ahead))
@@ -340,9 +340,9 @@ private struct JournalBlocks: KeyedBlocks {
     for (place, entry) in sorted.enumerated() {
       size += events[entry.index].event.rawSize
       guard size >= LogLimits.blockTarget || place == sorted.count - 1 else { continue }
-      // Inside a block, events are in arrival order.
+      // Inside a block, events are in position order.
       for index in sorted[start...place].map(\.index).sorted() {
-        writer.append(events[index].event, arrival: events[index].arrival)
+        writer.append(events[index].event, relativePosition: events[index].relativePosition)
       }
       blocks.append(writer.finish())
       (start, size) = (place + 1, 0)

@@ -1,6 +1,6 @@
 import StemmaEvents
 
-/// Returns the events of some records, those of each in arrival order. Reads each block once that
+/// Returns the events of some records, those of each in position order. Reads each block once that
 /// may contain any of them. Memory: one block. Constructs only the events of the records, and
 /// unpacks the values of a block only if it has any.
 struct RecordSource: EventSource {
@@ -29,9 +29,9 @@ struct RecordSource: EventSource {
     self.omissions = omissions
   }
 
-  mutating func next() throws(LogError) -> (StoredEvent, CommitNote?)? {
+  mutating func next() throws(LogError) -> (StoredEvent, CommitMessage?)? {
     while true {
-      if let event = run.take(base: base) { return (event.stored, event.note) }
+      if let event = run.take(base: base) { return (event.stored, event.message) }
       if let part = parts.last {
         let read = try omissions.reading { () throws(LogError) in try run(of: part) }
         parts.removeLast()
@@ -54,17 +54,17 @@ struct RecordSource: EventSource {
     run.checkInvariants()
   }
 
-  /// The first arrival that is not returned.
+  /// The first position that is not returned.
   private func limit(_ base: Position) -> UInt64 { end.distance(from: base) }
 
   private func parts(of view: FileView) throws(LogError) -> [Part] {
     switch view {
-    case .damaged(let damage, _): throw damage.error
+    case .corrupt(let corruption, _): throw corruption.error
     case .journal(let journal):
       return journal.parts(in: 0..<limit(view.base)).map { .frame(journal, $0) }
     case .segment(let entry):
       let segment = try views.segment(entry)
-      // A damaged filter costs reads, but misses nothing.
+      // A corrupt filter costs reads, but misses nothing.
       let keys = try omissions.reading { () throws(LogError) in try segment.filter() }
       let passing = wanted.passing(keys)
       if passing.isEmpty { return [] }

@@ -3,22 +3,22 @@ import StemmaEvents
 /// An event to ship, with its author and message, and its digest.
 package struct DigestedEvent: Sendable {
   package var event: Event
-  package var note: CommitNote?
+  package var message: CommitMessage?
   package var digest: StreamHash
 
-  package init(event: Event, note: CommitNote?, digest: StreamHash) {
+  package init(event: Event, message: CommitMessage?, digest: StreamHash) {
     self.event = event
-    self.note = note
+    self.message = message
     self.digest = digest
   }
 }
 
 extension Log {
-  /// The events of some partitions in a sealed file, in arrival order, if few blocks contain them.
+  /// The events of some partitions in a sealed file, in position order, if few blocks contain them.
   /// The caller's thread reads these blocks, and another one decodes them in advance.
   ///
   /// Returns nil for a journal, more than `LogLimits.selectedBlocks` blocks, or a failed read. The
-  /// output is nil if a block is damaged. `events` returns the same events, or throws. Memory: the
+  /// output is nil if a block is corrupt. `events` returns the same events, or throws. Memory: the
   /// events.
   package func selectedEvents(
     ofFileAt base: Position, in partitions: Set<Partition>
@@ -45,37 +45,39 @@ extension Log {
     let entry: BlockEntry
     let bytes: [UInt8]
 
-    /// Throws `.damaged`.
+    /// Throws `.corrupt`.
     func contents(_ path: String) throws(LogError) -> BlockContents {
       let block = try Segment.block(entry, bytes: bytes, path: path)
       return try decoding(path, entry.offset) { () throws(EventsError) in try BlockContents(block) }
     }
   }
 
-  /// nil if a block is damaged.
+  /// nil if a block is corrupt.
   private static func events(
     of blocks: [ReadBlock], _ path: String, in partitions: Set<Partition>
   ) -> [DigestedEvent]? {
-    var places: [(arrival: UInt64, block: BlockContents, index: Int)] = []
+    var places: [(relativePosition: UInt64, block: BlockContents, index: Int)] = []
     for block in blocks {
       guard case .success(let read) = Result(catching: { () throws(LogError) in try block.contents(path) }),
-        read.arrival(0) == block.entry.firstArrival,
-        read.arrival(read.count - 1) == block.entry.lastArrival
+        read.relativePosition(0) == block.entry.firstRelative,
+        read.relativePosition(read.count - 1) == block.entry.lastRelative
       else { return nil }
       let isWanted = (0..<read.reader.keyCount).map { partitions.contains(read.reader.partition(ofKey: $0)) }
       for index in 0..<read.count where isWanted[read.key(index)] {
-        places.append((read.arrival(index), read, index))
+        places.append((read.relativePosition(index), read, index))
       }
     }
-    places.sort { $0.arrival < $1.arrival }
-    guard zip(places, places.dropFirst()).allSatisfy({ $0.arrival < $1.arrival }) else { return nil }
+    places.sort { $0.relativePosition < $1.relativePosition }
+    guard zip(places, places.dropFirst()).allSatisfy({ $0.relativePosition < $1.relativePosition }) else {
+      return nil
+    }
     var events: [DigestedEvent] = []
     events.reserveCapacity(places.count)
     var digester = EventDigester()
     for (_, block, index) in places {
       let event = block.event(index)
       let digest = digester.digest(of: event).hash
-      events.append(DigestedEvent(event: event, note: block.note(index), digest: digest))
+      events.append(DigestedEvent(event: event, message: block.note(index), digest: digest))
     }
     return events
   }

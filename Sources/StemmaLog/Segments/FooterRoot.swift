@@ -103,8 +103,8 @@ struct FooterRoot: Hashable, Sendable {
       throw .malformed("block entry")
     }
     return BlockEntry(
-      offset: offset, length: length, crc: crc, events: events, firstArrival: first,
-      lastArrival: last.partialValue, lowestTimestamp: Timestamp(rawValue: lowest),
+      offset: offset, length: length, crc: crc, events: events, firstRelative: first,
+      lastRelative: last.partialValue, lowestTimestamp: Timestamp(rawValue: lowest),
       highestTimestamp: Timestamp(rawValue: highest.partialValue),
       firstKey: RecordKey(partition: partition, model: model, key: key))
   }
@@ -186,7 +186,8 @@ struct FooterRoot: Hashable, Sendable {
       guard from > 0, from <= Limits.highestNumber, more <= Limits.highestNumber - from,
         more < Limits.highestNumber - events
       else { throw .malformed("sequence") }
-      var run = StreamRun(origin: origin, from: Sequence(from), to: Sequence(from + more), hash: .zero)
+      var run = StreamRun(
+        origin: origin, from: SequenceNumber(from), to: SequenceNumber(from + more), hash: .zero)
       if run.isHashed {
         run.hash = StreamHash(high: try reader.fixed("stream hash"), low: try reader.fixed("stream hash"))
       }
@@ -290,8 +291,8 @@ extension SegmentFooter {
       bytes.appendVarint(block.length)
       bytes.appendFixed(block.crc)
       bytes.appendVarint(block.events)
-      bytes.appendVarint(block.firstArrival)
-      bytes.appendVarint(block.lastArrival - block.firstArrival)
+      bytes.appendVarint(block.firstRelative)
+      bytes.appendVarint(block.lastRelative - block.firstRelative)
       let before = previous?.lowestTimestamp.rawValue ?? 0
       bytes.appendZigzag(Int64(bitPattern: block.lowestTimestamp.rawValue &- before))
       bytes.appendVarint(block.highestTimestamp.rawValue - block.lowestTimestamp.rawValue)

@@ -4,7 +4,7 @@ import StemmaEvents
 /// plan, and for the events. Their stored form takes a fraction of the decoded form.
 ///
 /// The digest of the file is the key, so a rewritten file is another one. Only exchanges use the
-/// cache: `verify` and other searches for damage read the files.
+/// cache: `verify` and other searches for corruption read the files.
 final class KeptFooters: Sendable {
   private struct Place: Hashable {
     var file: SegmentDigest

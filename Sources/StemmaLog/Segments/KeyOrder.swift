@@ -21,7 +21,7 @@ package struct KeyOrder {
   private var partitions = Ranks()
   private var models = Ranks()
 
-  /// The key order of events that are in arrival order.
+  /// The key order of events that are in position order.
   static func sorted(_ events: [BlockEvent]) -> [Entry] {
     var order = KeyOrder(reserving: events.count)
     // In place: copying an event out of an array counts its references.
@@ -82,7 +82,7 @@ package struct KeyOrder {
   }
 }
 
-/// Numbers names in the order of arrival, then by their bytes.
+/// Numbers names in the order of position, then by their bytes.
 private struct Ranks {
   private var numbers: [[UInt8]: UInt32] = [:]
   private var last: (name: [UInt8], number: UInt32)?

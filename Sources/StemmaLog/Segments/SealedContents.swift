@@ -11,7 +11,7 @@ package struct SealedContents: Sendable {
     /// Bytes of the footer, and of the key filter behind it.
     package var footer: Int
     package var filter: Int
-    /// One more than the highest arrival that was ever in the file.
+    /// One more than the highest position that was ever in the file.
     package var end: UInt64
     /// `Event.rawSize` of all events.
     package var rawBytes: UInt64
@@ -70,21 +70,21 @@ package struct SealedContents: Sendable {
   fileprivate func hashedPartitions() throws(Flaw) -> [PartitionRun] {
     try footer.hashedPartitions { index throws(Flaw) in
       let block = try block(index)
-      do throws(EventsError) { return try block.cursor(.arrival) } catch { throw .block(error) }
+      do throws(EventsError) { return try block.cursor(.relativePosition) } catch { throw .block(error) }
     }
   }
 
-  /// All events, with authors and messages, in arrival order. Memory: all of them.
+  /// All events, with authors and messages, in position order. Memory: all of them.
   package func unpacked() throws(Flaw) -> AdoptedEvents {
     var contents = NumberedEvents()
     for index in footer.blocks.indices {
       let block = try block(index)
       do throws(EventsError) {
-        contents.add(NumberedEvents(events: try block.events(), notes: block.notes))
+        contents.add(NumberedEvents(events: try block.events(), messages: block.messages))
       } catch { throw .block(error) }
     }
-    contents.events.sort { $0.arrival < $1.arrival }
-    return AdoptedEvents(contents.events.map(\.event), notes: contents.notes)
+    contents.events.sort { $0.relativePosition < $1.relativePosition }
+    return AdoptedEvents(contents.events.map(\.event), messages: contents.messages)
   }
 
   /// The partition of each run of keys in a block, as a place in the footer. Throws unless the
@@ -96,11 +96,11 @@ package struct SealedContents: Sendable {
 
 extension SealedContents {
   /// The bytes of a segment of these events, which a receiver can adopt unchanged. `events` have
-  /// the arrivals from 0 on; `digests` have the same indices. Throws `.hole` or `.overLimit`.
+  /// the positions from 0 on; `digests` have the same indices. Throws `.gap` or `.overLimit`.
   package static func encoded(
-    _ events: [BlockEvent], notes: [CommitID: CommitNote], digests: [StreamHash]
+    _ events: [BlockEvent], messages: [CommitID: CommitMessage], digests: [StreamHash]
   ) throws(LogError) -> (bytes: [UInt8], sizes: Sizes) {
-    var input = NumberedEvents(events: events, notes: notes)
+    var input = NumberedEvents(events: events, messages: messages)
     input.digests = digests
     return try SegmentWriter.contents(of: input, end: UInt64(events.count), level: Log.Options().level)
   }
@@ -118,17 +118,17 @@ package struct SealedFile: Sendable {
     self.path = path
   }
 
-  /// By the trailer: one more than the highest arrival ever in the file, and the event count.
+  /// By the trailer: one more than the highest position ever in the file, and the event count.
   package var end: UInt64 { trailer.end }
   package var events: UInt64 { trailer.events }
 
-  /// The contents, and their partitions with all hashes. Verifies the digest. Throws `.damaged`.
+  /// The contents, and their partitions with all hashes. Verifies the digest. Throws `.corrupt`.
   package func contents() throws(LogError) -> (SealedContents, [PartitionRun]) {
     var hasher = SHA256()
     hasher.update(bytes)
     hasher.update(trailer.fieldsBeforeDigest())
     guard SegmentDigest(bytes: Array(hasher.finalize())) == trailer.digest else {
-      throw .damaged(path: path, offset: 0, .digest)
+      throw .corrupt(path: path, offset: 0, .digest)
     }
     return try locating(path, trailer.footerOffset) { () throws(Flaw) in
       let contents = try SealedContents(
@@ -147,7 +147,7 @@ extension Segment {
     let end = Int(fileSize) - SegmentTrailer.size
     let bytes = try file.read(at: 0, count: end)
     guard bytes.count == end else {
-      throw .damaged(
+      throw .corrupt(
         path: path, offset: UInt64(bytes.count), .cutShort(expected: fileSize, found: UInt64(bytes.count)))
     }
     return SealedFile(bytes, trailer, path)

@@ -9,7 +9,7 @@ struct Segment: Sendable {
   let fileSize: UInt64
   let trailer: SegmentTrailer
 
-  /// Opens a file that the manifest lists. Throws `.damaged` if it is missing, its trailer is
+  /// Opens a file that the manifest lists. Throws `.corrupt` if it is missing, its trailer is
   /// invalid, or it is another file. `staysOpen`: false if descriptors could run out.
   init(
     _ entry: SegmentEntry, in directory: String, log: LogID, fileSystem: any FileSystem,
@@ -22,17 +22,17 @@ struct Segment: Sendable {
         staysOpen ? try fileSystem.open(path, .read) : ReopenedFile(path: path, fileSystem: fileSystem)
       let size = try file.size()
       guard size == entry.size else {
-        throw .damaged(
+        throw .corrupt(
           path: path, offset: min(size, entry.size), .cutShort(expected: entry.size, found: size))
       }
     } catch {
-      throw error.isNotFound ? .damaged(path: path, offset: 0, .missing) : error
+      throw error.isNotFound ? .corrupt(path: path, offset: 0, .missing) : error
     }
     // The header repeats the manifest, so only `verify` reads it.
     let header = SegmentHeader(log: log, number: entry.number, base: entry.base)
     try self.init(path: path, header: header, file: file)
     guard trailer.digest == entry.digest, entry.base.advanced(by: trailer.end) == entry.past else {
-      throw .damaged(path: path, offset: 0, .disagreement("it is not the file that the manifest lists"))
+      throw .corrupt(path: path, offset: 0, .disagreement("it is not the file that the manifest lists"))
     }
   }
 
@@ -40,7 +40,7 @@ struct Segment: Sendable {
     let size = try file.size()
     let least = UInt64(SegmentHeader.size + SegmentTrailer.size)
     guard size >= least else {
-      throw .damaged(path: path, offset: size, .cutShort(expected: least, found: size))
+      throw .corrupt(path: path, offset: size, .cutShort(expected: least, found: size))
     }
     let offset = size - UInt64(SegmentTrailer.size)
     let bytes = try file.read(at: offset, count: SegmentTrailer.size)
@@ -63,7 +63,7 @@ struct Segment: Sendable {
     precondition(trailer.footerOffset < fileSize, "the footer is in the file")
   }
 
-  /// The positions of its arrivals.
+  /// The positions of its positions.
   var positions: Range<Position> { header.base..<header.base.advanced(by: trailer.end) }
 
   var filterOffset: UInt64 { trailer.footerOffset + UInt64(trailer.footerLength) }
@@ -78,7 +78,7 @@ struct Segment: Sendable {
     return bytes
   }
 
-  /// Reads the root of the footer: block entries, and places of pages. Throws `.damaged`.
+  /// Reads the root of the footer: block entries, and places of pages. Throws `.corrupt`.
   func root(_ kept: KeptFooters? = nil) throws(LogError) -> FooterRoot {
     let bytes = try footerPart(
       at: trailer.footerOffset, count: trailer.rootLength, crc: trailer.footerCRC, kept)
@@ -100,7 +100,7 @@ struct Segment: Sendable {
     trailer.footerOffset + UInt64(trailer.rootLength + page.offset)
   }
 
-  /// Reads a page. Throws `.damaged`.
+  /// Reads a page. Throws `.corrupt`.
   func partitions(
     of index: Int, _ root: FooterRoot, _ kept: KeptFooters? = nil
   ) throws(LogError) -> [PartitionRun] {
@@ -109,7 +109,7 @@ struct Segment: Sendable {
     return try locating(path, offset(of: page)) { () throws(Flaw) in try root.partitions(of: index, bytes) }
   }
 
-  /// Reads the index with all partitions, or with the pages of those `named`. Throws `.damaged`.
+  /// Reads the index with all partitions, or with the pages of those `named`. Throws `.corrupt`.
   func footer(
     of named: Set<Partition>? = nil, _ kept: KeptFooters? = nil
   ) throws(LogError) -> SegmentFooter {
@@ -128,18 +128,18 @@ struct Segment: Sendable {
     }
   }
 
-  /// The wanted partitions, with the hashes that the index omits. Throws `.damaged`.
+  /// The wanted partitions, with the hashes that the index omits. Throws `.corrupt`.
   func hashedPartitions(_ isWanted: (Partition) -> Bool) throws(LogError) -> [PartitionRun] {
     let footer = try footer()
     return try footer.hashedPartitions(isWanted) { index throws(LogError) in
       let block = try block(footer.blocks[index])
       return try decoding(path, footer.blocks[index].offset) { () throws(EventsError) in
-        try block.cursor(.arrival)
+        try block.cursor(.relativePosition)
       }
     }
   }
 
-  /// Reads the key filter. Throws `.damaged`.
+  /// Reads the key filter. Throws `.corrupt`.
   func filter() throws(LogError) -> KeyFilter {
     let bytes = try read(at: filterOffset, count: trailer.filterLength, crc: trailer.filterCRC)
     return try locating(path, filterOffset) { () throws(Flaw) in try KeyFilter(decoding: bytes) }
@@ -150,7 +150,7 @@ struct Segment: Sendable {
     try read(at: entry.offset, count: entry.length, crc: entry.crc)
   }
 
-  /// Reads a block. Throws `.damaged`.
+  /// Reads a block. Throws `.corrupt`.
   func block(_ entry: BlockEntry) throws(LogError) -> BlockReader {
     try Self.block(entry, bytes: try bytes(of: entry), path: path)
   }
@@ -164,11 +164,11 @@ struct Segment: Sendable {
     }
   }
 
-  /// The events of a block, with authors and messages. Throws `.damaged`.
+  /// The events of a block, with authors and messages. Throws `.corrupt`.
   func contents(of entry: BlockEntry) throws(LogError) -> NumberedEvents {
     let block = try block(entry)
     let events = try decoding(path, entry.offset) { () throws(EventsError) in try block.events() }
-    return NumberedEvents(events: events, notes: block.notes)
+    return NumberedEvents(events: events, messages: block.messages)
   }
 
   /// The blocks with partitions of a filter, and which of these partitions exist; nil: all.
@@ -181,7 +181,7 @@ struct Segment: Sendable {
     return (indices.map { footer.blocks[$0] }, partitions)
   }
 
-  /// All events by arrival, or those of some partitions, with their notes. Memory: all of them.
+  /// All events by position, or those of some partitions, with their notes. Memory: all of them.
   func contents(
     around omissions: Omissions? = nil, of named: Set<Partition>? = nil
   ) throws(LogError) -> NumberedEvents {
@@ -192,7 +192,7 @@ struct Segment: Sendable {
       if let named { read.events.removeAll { !named.contains($0.event.partition) } }
       contents.add(read)
     }
-    contents.events.sort { $0.arrival < $1.arrival }
+    contents.events.sort { $0.relativePosition < $1.relativePosition }
     return contents
   }
 
@@ -203,7 +203,7 @@ struct Segment: Sendable {
     var offset: UInt64 = 0
     while offset < end {
       let bytes = try file.read(at: offset, count: Int(min(end - offset, UInt64(LogLimits.scanChunk))))
-      if bytes.isEmpty { throw .damaged(path: path, offset: offset, .cutShort(expected: end, found: offset)) }
+      if bytes.isEmpty { throw .corrupt(path: path, offset: offset, .cutShort(expected: end, found: offset)) }
       hasher.update(bytes)
       offset += UInt64(bytes.count)
     }

@@ -4,9 +4,9 @@ import StemmaEvents
 package struct StreamRun: Hashable, Sendable {
   package var origin: Origin
   /// Sequence of the first event.
-  package var from: Sequence
+  package var from: SequenceNumber
   /// Sequence of the last one.
-  package var to: Sequence
+  package var to: SequenceNumber
   /// Sum over the events `from` … `to`; zero in a footer where the run is not `isHashed`.
   package var hash: StreamHash
 
@@ -67,8 +67,8 @@ package struct BlockEntry: Hashable, Sendable {
   package var length: Int
   package var crc: UInt32
   package var events: Int
-  package var firstArrival: UInt64
-  package var lastArrival: UInt64
+  package var firstRelative: UInt64
+  package var lastRelative: UInt64
   package var lowestTimestamp: Timestamp
   package var highestTimestamp: Timestamp
   package var firstKey: RecordKey
@@ -114,7 +114,7 @@ extension SegmentFooter {
       while cursor.advance() {
         let partition = cursor.partition
         guard partitions.contains(partition) else { continue }
-        let stream = StreamID(partition: partition, origin: cursor.dot.origin)
+        let stream = StreamID(partition: partition, origin: cursor.id.origin)
         sums[stream, default: .zero] += digester.digest(of: cursor)
       }
     }

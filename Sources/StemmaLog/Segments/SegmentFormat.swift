@@ -12,7 +12,7 @@ import StemmaEvents
 //     0   16  preamble, magic STEMMA-S
 //     16   8  log id
 //     24   8  number of this file
-//     32   8  base: the position of arrival 0 in its blocks
+//     32   8  base: the position of position 0 in its blocks
 //     40   4  CRC32C of all before
 //
 // Footer: a root, and the pages that it lists. Numbers are varints, and texts follow their length.
@@ -24,7 +24,7 @@ import StemmaEvents
 //     origins     n, then 8 bytes each, rising
 //     models      n, then n names, sorted
 //     blocks      n, then for each: its first key: partition (name), model (index), length, bytes;
-//                 stored length, CRC32C (4), events, first arrival, last - first arrival, lowest
+//                 stored length, CRC32C (4), events, first position, last - first position, lowest
 //                 timestamp less that of the block before (zigzag), highest - lowest
 //     pages       n, then for each: blocks; size, as that of a stream in a block; CRC32C (4).
 //                 n is 0 if the only page follows at once, not deflated
@@ -46,7 +46,7 @@ import StemmaEvents
 //     24   4  CRC32C of the root of the footer
 //     28   4  CRC32C of the key filter
 //     32   8  events
-//     40   8  end: one more than the highest arrival that was ever here
+//     40   8  end: one more than the highest position that was ever here
 //     48   8  raw bytes of the events
 //     56   4  chain value at the end: of the sealed journal, else the CRC32C of root and header
 //     60   4  length of the root
@@ -81,7 +81,7 @@ struct SegmentHeader: Equatable, Sendable {
 
   var log: LogID
   var number: UInt64
-  /// The position of arrival 0.
+  /// The position of position 0.
   var base: Position
 
   func encoded() -> [UInt8] {
@@ -100,7 +100,7 @@ struct SegmentHeader: Equatable, Sendable {
     self.base = base
   }
 
-  /// Reads and checks the header of file `number`. Throws `.damaged`, `.newerFormat`,
+  /// Reads and checks the header of file `number`. Throws `.corrupt`, `.newerFormat`,
   /// `.foreignLog`.
   init(of file: any File, path: String, log: LogID, number: UInt64) throws(LogError) {
     let bytes = try file.read(at: 0, count: Self.size)

@@ -44,33 +44,36 @@ extension BlockCursor {
   }
 }
 
-/// Events and their arrivals.
+/// Events and their positions.
 struct NumberedEvents: Sendable {
-  /// By rising `arrival`.
+  /// By rising `relativePosition`.
   var events: [BlockEvent] = []
-  var notes: [CommitID: CommitNote] = [:]
+  var messages: [CommitID: CommitMessage] = [:]
   /// The digest of each event, if the caller has computed them; otherwise empty.
   var digests: [StreamHash] = []
 
-  init(events: [BlockEvent] = [], notes: [CommitID: CommitNote] = [:]) {
+  init(events: [BlockEvent] = [], messages: [CommitID: CommitMessage] = [:]) {
     self.events = events
-    self.notes = notes
+    self.messages = messages
   }
 
-  init(events: [BlockEvent], notes: [(commit: CommitID, note: CommitNote)]) {
+  init(events: [BlockEvent], messages: [(commit: CommitID, message: CommitMessage)]) {
     self.init(
-      events: events, notes: Dictionary(notes.map { ($0, $1) }, uniquingKeysWith: { first, _ in first }))
+      events: events, messages: Dictionary(messages.map { ($0, $1) }, uniquingKeysWith: { first, _ in first })
+    )
   }
 
   /// Traps if the events are out of order, or the digests do not match them.
   func checkInvariants() {
-    for (a, b) in zip(events, events.dropFirst()) { precondition(a.arrival < b.arrival, "arrivals rise") }
+    for (a, b) in zip(events, events.dropFirst()) {
+      precondition(a.relativePosition < b.relativePosition, "positions rise")
+    }
     precondition(digests.isEmpty || digests.count == events.count, "each event has its digest, or none has")
   }
 
   mutating func add(_ more: NumberedEvents) {
     events += more.events
-    notes.merge(more.notes) { first, _ in first }
+    messages.merge(more.messages) { first, _ in first }
   }
 }
 
@@ -92,9 +95,9 @@ struct SegmentWriter {
   private var rawBytes: UInt64 = 0
   private let blockTarget: Int
 
-  /// Writes the whole segment to `file` and syncs it. All its arrivals, also purged ones, are below
-  /// `end`. `chain`: the chain value of the sealed journal; nil for other events. After an error
-  /// (`.hole` for a gap, `.overLimit`, `.system`) the file is unusable.
+  /// Writes the whole segment to `file` and syncs it. All its positions, also purged ones, are
+  /// below `end`. `chain`: the chain value of the sealed journal; nil for other events. After an
+  /// error (`.gap` for a gap, `.overLimit`, `.system`) the file is unusable.
   static func write(
     _ input: NumberedEvents, header: SegmentHeader, end: UInt64, chain: UInt32?, level: Int32,
     blockTarget: Int = LogLimits.blockTarget, to file: any File
@@ -109,7 +112,7 @@ struct SegmentWriter {
     return trailer
   }
 
-  /// The bytes between header and trailer of a segment. Throws `.hole` for a gap, or `.overLimit`.
+  /// The bytes between header and trailer of a segment. Throws `.gap` for a gap, or `.overLimit`.
   static func contents(
     of input: NumberedEvents, end: UInt64, level: Int32, blockTarget: Int = LogLimits.blockTarget
   ) throws(LogError) -> (bytes: [UInt8], sizes: SealedContents.Sizes) {
@@ -224,11 +227,13 @@ struct SegmentWriter {
     // In place: copying an event out of an array counts its references, here on several threads.
     events.withUnsafeBufferPointer { events in
       for index in indices {
-        writer.append(events[index].event, arrival: events[index].arrival)
+        writer.append(events[index].event, relativePosition: events[index].relativePosition)
         lowest = min(lowest, events[index].event.timestamp)
         highest = max(highest, events[index].event.timestamp)
         let commit = events[index].event.commit
-        if noted.insert(commit).inserted, let note = input.notes[commit] { writer.setNote(note, of: commit) }
+        if noted.insert(commit).inserted, let message = input.messages[commit] {
+          writer.setMessage(message, of: commit)
+        }
       }
     }
     guard writer.isWithinLimits else {
@@ -239,7 +244,8 @@ struct SegmentWriter {
     try LogLimits.check("block", bytes.count, LogLimits.block)
     let entry = BlockEntry(
       offset: 0, length: bytes.count, crc: bytes.crc32c, events: indices.count,
-      firstArrival: events[indices[0]].arrival, lastArrival: events[indices[indices.count - 1]].arrival,
+      firstRelative: events[indices[0]].relativePosition,
+      lastRelative: events[indices[indices.count - 1]].relativePosition,
       lowestTimestamp: lowest, highestTimestamp: highest,
       firstKey: RecordKey(events[entries[entries.startIndex].index].event))
     return (bytes, entry)
@@ -248,23 +254,23 @@ struct SegmentWriter {
   private mutating func addPartition(
     _ partition: Partition, _ range: Range<Int>, blocks: Range<Int>
   ) throws(LogError) {
-    var dots: [(dot: EventID, index: Int)] = []
-    dots.reserveCapacity(range.count)
-    for entry in entries[range] { dots.append((input.events[entry.index].event.dot, entry.index)) }
-    dots.sort { $0.dot < $1.dot }
+    var ids: [(id: EventID, index: Int)] = []
+    ids.reserveCapacity(range.count)
+    for entry in entries[range] { ids.append((input.events[entry.index].event.id, entry.index)) }
+    ids.sort { $0.id < $1.id }
     var streams: [StreamRun] = []
-    for (dot, _) in dots {
-      if let last = streams.last, last.origin == dot.origin {
-        guard dot.sequence.rawValue == last.to.rawValue + 1 else {
-          throw .hole(
-            partition: partition, origin: dot.origin, expected: last.to.next, found: dot.sequence)
+    for (id, _) in ids {
+      if let last = streams.last, last.origin == id.origin {
+        guard id.sequence.rawValue == last.to.rawValue + 1 else {
+          throw .gap(
+            partition: partition, origin: id.origin, expected: last.to.next, found: id.sequence)
         }
-        streams[streams.count - 1].to = dot.sequence
+        streams[streams.count - 1].to = id.sequence
       } else {
-        streams.append(StreamRun(origin: dot.origin, from: dot.sequence, to: dot.sequence, hash: .zero))
+        streams.append(StreamRun(origin: id.origin, from: id.sequence, to: id.sequence, hash: .zero))
       }
     }
-    var rest = dots[...]
+    var rest = ids[...]
     for place in streams.indices {
       let own = rest.prefix(Int(streams[place].count))
       rest = rest[own.endIndex...]

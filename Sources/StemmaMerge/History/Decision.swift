@@ -78,6 +78,6 @@ extension RecordState {
     }
     if winner.version != other.version { return .version }
     if winner.timestamp != other.timestamp { return .timestamp }
-    return winner.dot.origin != other.dot.origin ? .origin : .sequence
+    return winner.id.origin != other.id.origin ? .origin : .sequence
   }
 }

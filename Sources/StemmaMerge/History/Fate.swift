@@ -17,23 +17,23 @@ extension RecordHistory {
     guard writes(index, field) else { return nil }
     let event = events[index]
     let decision = state.decision(on: field, rules)
-    if decision.candidates.contains(where: { $0.dot == event.dot }) {
-      guard let winner = decision.candidates.first, winner.dot != event.dot,
-        let own = decision.candidates.first(where: { $0.dot == event.dot })
+    if decision.candidates.contains(where: { $0.id == event.id }) {
+      guard let winner = decision.candidates.first, winner.id != event.id,
+        let own = decision.candidates.first(where: { $0.id == event.id })
       else { return .shown }
-      return .outdone(by: winner.dot, state.rule(of: field, [winner, own], rules))
+      return .outdone(by: winner.id, state.rule(of: field, [winner, own], rules))
     }
     let successor = events[(index + 1)...].indices.first { supersedes($0, event, field) }
-    return successor.map { .superseded(by: events[$0].dot) }
+    return successor.map { .superseded(by: events[$0].id) }
   }
 
   /// The siblings of a write that have other values, the strongest first. Empty if it is
   /// superseded. A deletion and an update can be siblings although one has seen the other.
-  package func opponents(of index: Int, field: String?, in state: RecordState) -> [EventID] {
+  package func concurrentWrites(of index: Int, field: String?, in state: RecordState) -> [EventID] {
     let candidates = state.decision(on: field, rules).candidates
-    guard let own = candidates.first(where: { $0.dot == events[index].dot }) else { return [] }
-    return candidates.filter { state.rule(of: field, [own, $0], rules) != .agree && $0.dot != own.dot }.map(
-      \.dot)
+    guard let own = candidates.first(where: { $0.id == events[index].id }) else { return [] }
+    return candidates.filter { state.rule(of: field, [own, $0], rules) != .agree && $0.id != own.id }.map(
+      \.id)
   }
 
   /// Whether an event writes a field, or existence (nil).

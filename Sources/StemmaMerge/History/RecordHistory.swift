@@ -12,9 +12,9 @@ package struct RecordHistory: Sendable {
   /// Accepts the events of one record in any order, and repeatedly. O(n log n).
   package init(_ events: [Event], _ rules: MergeRules) {
     self.rules = rules
-    var dots = Set<EventID>()
-    let ordered = events.sorted { ($0.version, $0.dot) < ($1.version, $1.dot) }
-      .filter { dots.insert($0.dot).inserted }
+    var ids = Set<EventID>()
+    let ordered = events.sorted { ($0.version, $0.id) < ($1.version, $1.id) }
+      .filter { ids.insert($0.id).inserted }
     var complete: [Event] = []
     var present = Set<EventID>()
     for place in CausalOrder(ordered, Array(ordered.indices)).places {
@@ -22,7 +22,7 @@ package struct RecordHistory: Sendable {
       guard event.context.entries.allSatisfy({ present.contains(EventID($0.origin, $0.sequence)) }) else {
         continue
       }
-      present.insert(event.dot)
+      present.insert(event.id)
       complete.append(event)
     }
     self.events = complete
@@ -31,7 +31,7 @@ package struct RecordHistory: Sendable {
   package var isEmpty: Bool { events.isEmpty }
 
   /// The index of an event in `events`. O(n).
-  package func index(of dot: EventID) -> Int? { events.firstIndex { $0.dot == dot } }
+  package func index(of id: EventID) -> Int? { events.firstIndex { $0.id == id } }
 
   /// The state after all events.
   package func state() throws(MergeError) -> RecordState { try RecordState.fold(events, rules) }
@@ -45,10 +45,10 @@ package struct RecordHistory: Sendable {
     var place = index - 1
     while place >= 0, !explained.covers(context) {
       let event = events[place]
-      if events[index].hasSeen(event), !explained.covers(event.dot) {
+      if events[index].hasSeen(event), !explained.covers(event.id) {
         parents.append(place)
         explained.formUnion(event.context)
-        explained.insert(event.dot)
+        explained.insert(event.id)
       }
       place -= 1
     }

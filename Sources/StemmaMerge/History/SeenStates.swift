@@ -11,7 +11,7 @@ import StemmaEvents
 package struct SeenStates {
   /// The events of one origin, ordered by sequence.
   private struct Stream {
-    var sequences: [Sequence] = []
+    var sequences: [SequenceNumber] = []
     /// Their indexes in the history.
     var places: [Int] = []
   }
@@ -40,14 +40,14 @@ package struct SeenStates {
   package init(_ history: RecordHistory) {
     self.history = history
     let events = history.events
-    for place in events.indices.sorted(by: { events[$0].dot < events[$1].dot }) {
+    for place in events.indices.sorted(by: { events[$0].id < events[$1].id }) {
       let event = events[place]
-      let number = numbers[event.dot.origin] ?? streams.count
+      let number = numbers[event.id.origin] ?? streams.count
       if number == streams.count {
-        numbers[event.dot.origin] = number
+        numbers[event.id.origin] = number
         streams.append(Stream())
       }
-      streams[number].sequences.append(event.dot.sequence)
+      streams[number].sequences.append(event.id.sequence)
       streams[number].places.append(place)
     }
   }
@@ -140,7 +140,7 @@ package struct SeenStates {
     let context = history.events[place].context
     for place in rest {
       let event = history.events[place]
-      guard context.covers(event.context), !event.context.covers(event.dot) else { return nil }
+      guard context.covers(event.context), !event.context.covers(event.id) else { return nil }
     }
     return rest.sorted()
   }

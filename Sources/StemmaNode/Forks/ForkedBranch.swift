@@ -8,8 +8,8 @@ import StemmaEvents
 //   - An event that depends on a renamed event starts a branch of its own stream by the same rule.
 //
 // Nodes that renamed a branch therefore hold equal events under equal ids. They remember the branch
-// in `NodeMark.retired` and refuse peers that hold it under its old ids; `repair --fork` renames it
-// there. If two nodes renamed one branch each, both are retired.
+// in `NodeMetadata.retired` and refuse peers that hold it under its old ids; `repair --fork`
+// renames it there. If two nodes renamed one branch each, both are retired.
 
 /// The events of one stream from the first one that differs from another node's event of that id.
 package struct ForkedBranch: Sendable, Hashable, Encodable {
@@ -21,66 +21,67 @@ package struct ForkedBranch: Sendable, Hashable, Encodable {
   var high: UInt64
   var low: UInt64
 
-  init(_ first: EventName, _ digest: StreamHash) {
+  init(_ first: QualifiedEventID, _ digest: StreamHash) {
     partition = first.partition.description
-    origin = first.dot.origin.rawValue
-    from = first.dot.sequence.rawValue
+    origin = first.id.origin.rawValue
+    from = first.id.sequence.rawValue
     (high, low) = (digest.high, digest.low)
   }
 
   /// The old id of the first event.
-  var first: EventName {
-    EventName(partition: Partition(partition), dot: EventID(Origin(origin), Sequence(from)))
+  var first: QualifiedEventID {
+    QualifiedEventID(partition: Partition(partition), id: EventID(Origin(origin), SequenceNumber(from)))
   }
-  var stream: EventName { EventName(stream: Partition(partition), Origin(origin)) }
+  var stream: QualifiedEventID { QualifiedEventID(stream: Partition(partition), Origin(origin)) }
   var digest: StreamHash { StreamHash(high: high, low: low) }
 
   /// The origin under which the events are rewritten.
   var newOrigin: Origin { Origin(high) }
 
-  func newName(of event: Event) -> EventName {
-    EventName(
-      partition: event.partition, dot: EventID(newOrigin, Sequence(event.dot.sequence.rawValue - from + 1)))
+  func newName(of event: Event) -> QualifiedEventID {
+    QualifiedEventID(
+      partition: event.partition,
+      id: EventID(newOrigin, SequenceNumber(event.id.sequence.rawValue - from + 1)))
   }
 }
 
 extension [ForkedBranch] {
   /// Sorted, so that equal branches give equal metadata.
-  init(merging branches: some Swift.Sequence<ForkedBranch>) {
+  init(merging branches: some Sequence<ForkedBranch>) {
     self = Array(Set(branches)).sorted {
       ($0.partition, $0.origin, $0.from, $0.high) < ($1.partition, $1.origin, $1.from, $1.high)
     }
   }
 
   /// The first sequence of each stream.
-  var starts: [EventName: Sequence] {
-    Dictionary(map { ($0.stream, $0.first.dot.sequence) }, uniquingKeysWith: { Swift.min($0, $1) })
+  var starts: [QualifiedEventID: SequenceNumber] {
+    Dictionary(map { ($0.stream, $0.first.id.sequence) }, uniquingKeysWith: { Swift.min($0, $1) })
   }
 }
 
-extension EventName {
+extension QualifiedEventID {
   /// The name of a stream.
   init(stream partition: Partition, _ origin: Origin) {
-    self.init(partition: partition, dot: EventID(origin, .zero))
+    self.init(partition: partition, id: EventID(origin, .zero))
   }
 
   /// The stream of an event.
-  init(streamOf event: Event) { self.init(stream: event.partition, event.dot.origin) }
+  init(streamOf event: Event) { self.init(stream: event.partition, event.id.origin) }
 }
 
-extension [EventName: Sequence] {
+extension [QualifiedEventID: SequenceNumber] {
   /// Whether an event belongs to one of these suffixes of streams.
   func contains(_ event: Event) -> Bool {
-    self[EventName(streamOf: event)].map { $0 <= event.dot.sequence } ?? false
+    self[QualifiedEventID(streamOf: event)].map { $0 <= event.id.sequence } ?? false
   }
 }
 
-extension MarkReader {
+extension MetadataReader {
   func branches(_ name: String) throws(NodeError) -> [ForkedBranch] {
     try members(name).map { branch throws(NodeError) in
-      let stream = EventName(
+      let stream = QualifiedEventID(
         partition: Partition(try branch.text("partition")),
-        dot: EventID(Origin(try branch.number("origin")), Sequence(try branch.number("from"))))
+        id: EventID(Origin(try branch.number("origin")), SequenceNumber(try branch.number("from"))))
       return ForkedBranch(
         stream, StreamHash(high: try branch.number("high"), low: try branch.number("low")))
     }

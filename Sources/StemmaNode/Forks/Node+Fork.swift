@@ -21,7 +21,7 @@ package struct PendingFork: Sendable, Equatable, Encodable {
 
   fileprivate init(_ branches: [ForkedBranch]) { self.branches = branches }
 
-  init(_ stored: MarkReader) throws(NodeError) {
+  init(_ stored: MetadataReader) throws(NodeError) {
     branches = try stored.branches("branches")
     isWritten = try stored.flag("isWritten")
   }
@@ -46,20 +46,20 @@ extension Node {
       let comparison = try compare(with: peer)
       var report = ForkReport()
       report.behind = Set(comparison.behind.map(\.partition)).sorted().map(\.description)
-      mark.retired = comparison.retired
+      metadata.retired = comparison.retired
       guard !comparison.held.isEmpty else {
-        try saveMark()
+        try saveMetadata()
         return report
       }
       let renaming = try renaming(of: comparison.held)
       let branches = [ForkedBranch](merging: renaming.branches.values)
-      mark.retired = [ForkedBranch](merging: mark.retired + branches)
-      mark.pendingFork = PendingFork(branches)
+      metadata.retired = [ForkedBranch](merging: metadata.retired + branches)
+      metadata.pendingFork = PendingFork(branches)
       nameNewOrigins(of: branches)
-      if branches.contains(where: { $0.origin == mark.origin.rawValue }) {
+      if branches.contains(where: { $0.origin == metadata.origin.rawValue }) {
         try beginOrigin(because: "events of its origin were written again to repair a fork")
       } else {
-        try saveMark()
+        try saveMetadata()
       }
       try finishFork(progress)
       report.events = UInt64(renaming.count)
@@ -72,21 +72,21 @@ extension Node {
   func nameNewOrigins(of branches: [ForkedBranch]) {
     for branch in branches {
       let (old, new) = (Origin(branch.origin), branch.newOrigin)
-      if mark.origins.contains(old) {
+      if metadata.origins.contains(old) {
         // The last origin is the one in use for writing.
-        if !mark.origins.contains(new) { mark.origins.insert(new, at: mark.origins.count - 1) }
+        if !metadata.origins.contains(new) { metadata.origins.insert(new, at: metadata.origins.count - 1) }
       } else {
-        mark.names[new] = mark.names[old]
+        metadata.names[new] = metadata.names[old]
       }
     }
   }
 
   /// Completes a decided fork repair. The caller holds the writer lock.
   func finishFork(_ progress: @escaping (UInt64, UInt64) -> Void) throws(NodeError) {
-    guard let pending = mark.pendingFork else { return }
+    guard let pending = metadata.pendingFork else { return }
     do { _ = try log.refresh() } catch { throw .log(error) }
     // Corrupt files cannot be rewritten, so the fork repair waits for the repair of the log.
-    guard mark.damage == nil, log.recovery.damage.isEmpty else { return }
+    guard metadata.corruption == nil, log.recovery.corruption.isEmpty else { return }
     let first = pending.branches.starts
     if !pending.isWritten {
       let commits = try renaming(of: pending.branches).commits
@@ -94,19 +94,19 @@ extension Node {
         if !commits.isEmpty { _ = try log.append(commits) }
         try log.sync()
       }
-      mark.pendingFork?.isWritten = true
-      try saveMark()
+      metadata.pendingFork?.isWritten = true
+      try saveMetadata()
     }
     let partitions = Set(first.keys.map(\.partition))
     try Self.wrapping {
       try log.purge({ partitions.contains($0) }) { first.contains($0.event) }
     }
     _ = try Self.rebuild(
-      tablesPath, schema: schema, log: log, ownOrigins: mark.origins, progress: progress)
+      tablesPath, schema: schema, log: log, ownOrigins: metadata.origins, progress: progress)
     try reopenTables()
     do { try finishFollowing(log.token) } catch { try Self.wrapping { throw error } }
-    mark.pendingFork = nil
-    try saveMark()
+    metadata.pendingFork = nil
+    try saveMetadata()
   }
 
   /// New ids for the events of branches. The same log gives the same ids.
@@ -115,7 +115,7 @@ extension Node {
     var renaming = Renaming(branches)
     try Self.wrapping {
       var reader = log.events(partitions: PartitionFilter(named: partitions))
-      while let event = try reader.next()?.event { renaming.take(event, reader.note) }
+      while let event = try reader.next()?.event { renaming.take(event, reader.message) }
     }
     return renaming
   }
@@ -126,28 +126,31 @@ extension Node {
     /// Retired branches that this node holds under their old ids.
     var held: [ForkedBranch] = []
     /// First events of branches that the peer holds under old ids.
-    var behind: [EventName] = []
+    var behind: [QualifiedEventID] = []
   }
 
   /// Compares the streams in which both nodes differ, and the retired ones. Reads their partitions.
   private func compare(with peer: Node) throws(NodeError) -> ForkComparison {
-    let own = try reading { try $0.knowledge() }
-    let theirs = try peer.reading { try $0.knowledge() }
-    var streams: Set<EventName> = []
+    let own = try reading { try $0.versionVector() }
+    let theirs = try peer.reading { try $0.versionVector() }
+    var streams: Set<QualifiedEventID> = []
     for (partition, heads) in own.partitions {
       for (origin, head) in heads {
         let other = theirs[partition, origin]
-        if other.sequence > .zero, head != other { streams.insert(EventName(stream: partition, origin)) }
+        if other.sequence > .zero, head != other {
+          streams.insert(QualifiedEventID(stream: partition, origin))
+        }
       }
     }
-    var comparison = ForkComparison(retired: [ForkedBranch](merging: mark.retired + peer.mark.retired))
+    var comparison = ForkComparison(
+      retired: [ForkedBranch](merging: metadata.retired + peer.metadata.retired))
     streams.formUnion(comparison.retired.map(\.stream))
     let (mine, others) = (try digests(of: streams), try peer.digests(of: streams))
-    var forks: [EventName: EventName] = [:]
+    var forks: [QualifiedEventID: QualifiedEventID] = [:]
     for (name, digest) in mine {
       guard let other = others[name], other != digest else { continue }
-      let stream = EventName(stream: name.partition, name.dot.origin)
-      if let known = forks[stream], known.dot.sequence < name.dot.sequence { continue }
+      let stream = QualifiedEventID(stream: name.partition, name.id.origin)
+      if let known = forks[stream], known.id.sequence < name.id.sequence { continue }
       forks[stream] = name
     }
     for name in forks.values {
@@ -166,14 +169,15 @@ extension Node {
   }
 
   /// The digests of all events of some streams.
-  private func digests(of streams: Set<EventName>) throws(NodeError) -> [EventName: StreamHash] {
+  private func digests(of streams: Set<QualifiedEventID>) throws(NodeError) -> [QualifiedEventID: StreamHash]
+  {
     let partitions = Set(streams.map(\.partition))
     return try Self.wrapping {
-      var digests: [EventName: StreamHash] = [:]
+      var digests: [QualifiedEventID: StreamHash] = [:]
       var digester = EventDigester()
       var reader = log.events(partitions: PartitionFilter(named: partitions))
       while let event = try reader.next()?.event {
-        guard streams.contains(EventName(streamOf: event)) else { continue }
+        guard streams.contains(QualifiedEventID(streamOf: event)) else { continue }
         digests[event.name] = digester.digest(of: event).hash
       }
       return digests

@@ -6,20 +6,20 @@ import StemmaLog
 struct Renaming {
   /// An event of a record, its new id, and its version under that id.
   private struct Known {
-    var dot: EventID
+    var id: EventID
     var renamed: EventID?
     var version: Version
   }
 
   /// The branches by stream. `take` adds those that depend on others.
-  private(set) var branches: [EventName: ForkedBranch] = [:]
+  private(set) var branches: [QualifiedEventID: ForkedBranch] = [:]
   private var records: [RecordKey: [Known]] = [:]
   private var digester = EventDigester()
   /// From old names to new ones.
-  private var renamed: [EventName: EventName] = [:]
+  private var renamed: [QualifiedEventID: QualifiedEventID] = [:]
   /// Ids of events that keep their ids, and new ids that were assigned.
-  private var present: Set<EventName> = []
-  private var given: Set<EventName> = []
+  private var present: Set<QualifiedEventID> = []
+  private var given: Set<QualifiedEventID> = []
   private var made: [Commit] = []
 
   init(_ branches: [ForkedBranch]) {
@@ -50,49 +50,49 @@ struct Renaming {
     }
   }
 
-  /// Processes the next event of the log, in arrival order.
-  mutating func take(_ event: Event, _ note: CommitNote?) {
+  /// Processes the next event of the log, in position order.
+  mutating func take(_ event: Event, _ message: CommitMessage?) {
     let record = RecordKey(event)
-    let stream = EventName(streamOf: event)
-    let covered = (records[record] ?? []).filter { event.context.covers($0.dot) }
-    if event.dot.sequence.rawValue < branches[stream]?.from ?? .max,
+    let stream = QualifiedEventID(streamOf: event)
+    let covered = (records[record] ?? []).filter { event.context.covers($0.id) }
+    if event.id.sequence.rawValue < branches[stream]?.from ?? .max,
       covered.contains(where: { $0.renamed != nil })
     {
       branches[stream] = ForkedBranch(event.name, digester.digest(of: event).hash)
     }
-    guard let branch = branches[stream], branch.from <= event.dot.sequence.rawValue else {
-      records[record, default: []].append(Known(dot: event.dot, renamed: nil, version: event.version))
+    guard let branch = branches[stream], branch.from <= event.id.sequence.rawValue else {
+      records[record, default: []].append(Known(id: event.id, renamed: nil, version: event.version))
       present.insert(event.name)
       return
     }
-    records[record, default: []].append(rename(event, branch.newName(of: event), covered, note))
+    records[record, default: []].append(rename(event, branch.newName(of: event), covered, message))
   }
 
   /// Returns the event with a causal context of exactly `seen`.
   private func restated(_ event: Event, _ seen: [Known]) -> Event {
     var copy = event
     copy.context = .empty
-    for known in seen { copy.context.insert(known.renamed ?? known.dot) }
+    for known in seen { copy.context.insert(known.renamed ?? known.id) }
     // Other nodes refuse a version higher than the causal context requires.
     copy.version = min(event.version, (seen.map(\.version).max() ?? .zero).next)
     return copy
   }
 
   private mutating func rename(
-    _ event: Event, _ name: EventName, _ seen: [Known], _ note: CommitNote?
+    _ event: Event, _ name: QualifiedEventID, _ seen: [Known], _ message: CommitMessage?
   ) -> Known {
     var copy = restated(event, seen)
-    let known = Known(dot: event.dot, renamed: name.dot, version: copy.version)
+    let known = Known(id: event.id, renamed: name.id, version: copy.version)
     renamed[event.name] = name
-    copy.dot = name.dot
+    copy.id = name.id
     // Nodes that rename this branch need not know the new id of an event in another partition.
     copy.cause = event.cause.flatMap { $0.partition == event.partition ? renamed[$0] ?? $0 : nil }
-    copy.commit = CommitID(name.dot.origin, event.commit.number)
+    copy.commit = CommitID(name.id.origin, event.commit.number)
     guard given.insert(name).inserted else { return known }
     if made.last?.events.last?.commit == copy.commit {
       made[made.count - 1].events.append(copy)
     } else {
-      made.append(Commit([copy], note: note ?? CommitNote()))
+      made.append(Commit([copy], message: message ?? CommitMessage()))
     }
     return known
   }

@@ -1,8 +1,8 @@
 import StemmaEvents
 
 /// Rows of text as in RFC 4180: cells between delimiters; lines end with LF or CRLF. A cell with a
-/// delimiter, a quote (doubled) or a line end is quoted. An unquoted empty cell is null and `""` is
-/// the empty text, so that written rows are read back unchanged.
+/// delimiter, a quote (duplicate) or a line end is quoted. An unquoted empty cell is null and `""`
+/// is the empty text, so that written rows are read back unchanged.
 package enum CSV {
   /// The dialect of a file.
   package struct Dialect: Sendable {

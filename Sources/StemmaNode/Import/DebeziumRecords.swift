@@ -4,7 +4,8 @@ import StemmaSchema
 /// Debezium change events in the JSON converter's form: the envelope alone, or `payload` beside
 /// `schema`. Table and column names match models and fields by letters and digits only.
 ///
-/// See https://debezium.io/documentation/reference/stable/connectors/postgresql.html#postgresql-events
+/// See
+/// https://debezium.io/documentation/reference/stable/connectors/postgresql.html#postgresql-events
 struct DebeziumRecords: RecordForm {
   let arrayOpening = ["["]
   private let only: Model?
@@ -166,9 +167,9 @@ struct DebeziumRecords: RecordForm {
     if case .string(let sequence)? = source["sequence"], let pair = pair(sequence) {
       place = pair
     } else if case .string(let file)? = source["file"], case .int? = source["pos"],
-      let dot = file.lastIndex(of: "."), let number = Int64(file[file.index(after: dot)...])
+      let id = file.lastIndex(of: "."), let number = Int64(file[file.index(after: id)...])
     {
-      names.append(String(file[..<dot]))
+      names.append(String(file[..<id]))
       place = [.int(number), source["pos"] ?? .int(0), Self.number(source["row"])]
     } else if case .string(let commit)? = source["commit_lsn"] {
       let change: JSON =

@@ -18,7 +18,7 @@ struct FeedProgress: Sendable {
 
   private(set) var places: [String: [JSON]] = [:]
   private(set) var since: JSON?
-  /// In arrival order.
+  /// In position order.
   private(set) var recent: [String] = []
   private var known: Set<String> = []
 
@@ -128,7 +128,7 @@ package final class FeedOffset {
       throw .malformedInput(
         source: path, what: "\(path): not an offset file. Name another file, or remove this one.")
     }
-    guard name == node.mark.logID.description else {
+    guard name == node.metadata.logID.description else {
       throw .malformedInput(
         source: path, what: "\(path): the offset file belongs to another node. Name another file.")
     }
@@ -139,7 +139,7 @@ package final class FeedOffset {
   func note(_ positions: [FeedPosition]) throws(NodeError) {
     guard !positions.isEmpty else { return }
     for position in positions { progress.note(position) }
-    let text = progress.json(of: node.mark.logID.description).text
+    let text = progress.json(of: node.metadata.logID.description).text
     do throws(LogError) {
       try node.ports.replace(path, with: Array(text.utf8) + [10], in: Log.parent(of: path))
     } catch { throw .log(error) }

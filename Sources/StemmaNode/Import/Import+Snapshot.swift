@@ -197,9 +197,11 @@ extension Import {
         }
         try outcome.get()
       } else {
-        let note = CommitNote(by: options.by, note: options.note, source: "snapshot \(snapshot.name)")
+        let message = CommitMessage(
+          author: options.author, text: options.message, source: "snapshot \(snapshot.name)")
         try delete(models, snapshot, &summary) { keys, model in
-          try node.write(note) { transaction throws(NodeError) in try transaction.deleteVanished(keys, model)
+          try node.write(message) { transaction throws(NodeError) in
+            try transaction.deleteVanished(keys, model)
           }
         }
       }

@@ -26,8 +26,8 @@ package struct Import {
     package var offset: FeedOffset?
     /// Whether a line with the shown value resolves the conflict of its field.
     package var closesConflicts = false
-    package var by: String?
-    package var note: String?
+    package var author: String?
+    package var message: String?
     /// Whether commits share an fsync about once a second.
     package var isRelaxed = false
     /// The memory for record states, in bytes, before the tables follow the log.
@@ -212,7 +212,7 @@ package struct Import {
     // After a refusal, the tables must apply the rest of the series; the next one is short.
     var isCareful = false
     // Whether the tables were found to be corrupt, and rebuilt.
-    var isRemade = false
+    var isRecreated = false
     // While a stream is idle, no lock is held and everything read is durable and visible.
     var isSilent = false
     while !batch.isEmpty {
@@ -256,9 +256,9 @@ package struct Import {
           silence()
           batch = try self.batch(of: reading)
         }
-      } catch NodeError.tables(.rebuilt) where !isRemade && refusal != nil {
+      } catch NodeError.tables(.rebuilt) where !isRecreated && refusal != nil {
         // The line is not at fault, so it is tried again.
-        isRemade = true
+        isRecreated = true
         isCareful = true
       } catch {
         guard let refusal else { throw error }
@@ -304,9 +304,9 @@ package struct Import {
     }
   }
 
-  private func note(_ lines: [PendingLine], _ reading: Reading) -> CommitNote {
-    CommitNote(
-      by: options.by, note: options.note,
+  private func note(_ lines: [PendingLine], _ reading: Reading) -> CommitMessage {
+    CommitMessage(
+      author: options.author, text: options.message,
       source: "\(reading.name):\(lines.first?.number ?? 0)-\(lines.last?.last ?? 0)")
   }
 
@@ -402,7 +402,7 @@ extension NodeError {
   /// Whether the error concerns one line, so that other lines can be imported.
   fileprivate var isOfLine: Bool {
     switch self {
-    case .mutation, .damagedPartition: true
+    case .mutation, .corruptPartition: true
     default: false
     }
   }

@@ -18,7 +18,7 @@ package struct LineReader: ~Copyable {
   private var started = false
   private var ended = false
   /// Whether a byte order mark was looked for.
-  private var isMarkChecked = false
+  private var isMetadataChecked = false
   private var buffer: [UInt8] = []
   /// The start of the next line, and the offset up to which no line end was found.
   private var start = 0
@@ -198,10 +198,10 @@ package struct LineReader: ~Copyable {
   }
 
   private mutating func skipMark() throws(NodeError) {
-    if isMarkChecked { return }
-    isMarkChecked = true
-    let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
-    for (offset, byte) in mark.enumerated() {
+    if isMetadataChecked { return }
+    isMetadataChecked = true
+    let metadata: [UInt8] = [0xEF, 0xBB, 0xBF]
+    for (offset, byte) in metadata.enumerated() {
       guard try peek(offset) == byte else { return }
     }
     skip(3)
@@ -265,8 +265,8 @@ package struct LineReader: ~Copyable {
     if buffer.count + Self.slack > buffer.capacity {
       // Doubles the capacity. Past half of the limit, reserves all that the longest line needs: two
       // buffers of about that size would take twice the memory.
-      let doubled = max(2 * buffer.capacity, buffer.count + Self.slack)
-      buffer.reserveCapacity(doubled > Self.limit / 2 ? Self.limit + Self.slack : doubled)
+      let duplicate = max(2 * buffer.capacity, buffer.count + Self.slack)
+      buffer.reserveCapacity(duplicate > Self.limit / 2 ? Self.limit + Self.slack : duplicate)
     }
     if let inflater, !compressed.isEmpty {
       try inflater.inflate(compressed.prefix(Self.inflated), into: &buffer)
@@ -286,10 +286,10 @@ package struct LineReader: ~Copyable {
       ended = true
       // A plain file may be empty. An empty gzip file is the result of a failed transfer.
       if !started, name.hasSuffix(".gz") {
-        throw .malformedInput(source: name, what: "the file is empty, which no gzip file is; fetch it anew")
+        throw .malformedInput(source: name, what: "the file is empty, which no gzip file is; fetch it again")
       }
       if let inflater, !inflater.isAtEnd {
-        throw .malformedInput(source: name, what: "the gzip stream ends too early; fetch the file anew")
+        throw .malformedInput(source: name, what: "the gzip stream ends too early; fetch the file again")
       }
       return
     }
@@ -348,7 +348,7 @@ private final class GzipInflater {
   private var stream = z_stream()
   private let name: String
   private(set) var isAtEnd = false
-  private var piece = [UInt8](repeating: 0, count: 256 << 10)
+  private var batch = [UInt8](repeating: 0, count: 256 << 10)
 
   init(name: String) throws(NodeError) {
     self.name = name
@@ -383,22 +383,22 @@ private final class GzipInflater {
           guard inflateReset(&stream) == Z_OK else { return true }
           isAtEnd = false
         }
-        let status: Int32 = piece.withUnsafeMutableBufferPointer { space in
+        let status: Int32 = batch.withUnsafeMutableBufferPointer { space in
           stream.next_out = space.baseAddress
           stream.avail_out = UInt32(space.count)
           return CZlib.inflate(&stream, Z_NO_FLUSH)
         }
-        output.append(contentsOf: piece[..<(piece.count - Int(stream.avail_out))])
+        output.append(contentsOf: batch[..<(batch.count - Int(stream.avail_out))])
         if status == Z_STREAM_END { isAtEnd = true } else if status != Z_OK { return true }
       }
       // Output that zlib holds back after filling a whole output buffer.
       while !isAtEnd && stream.avail_out == 0 {
-        let status: Int32 = piece.withUnsafeMutableBufferPointer { space in
+        let status: Int32 = batch.withUnsafeMutableBufferPointer { space in
           stream.next_out = space.baseAddress
           stream.avail_out = UInt32(space.count)
           return CZlib.inflate(&stream, Z_NO_FLUSH)
         }
-        output.append(contentsOf: piece[..<(piece.count - Int(stream.avail_out))])
+        output.append(contentsOf: batch[..<(batch.count - Int(stream.avail_out))])
         if status == Z_STREAM_END {
           isAtEnd = true
         } else if status != Z_OK && status != Z_BUF_ERROR {
@@ -411,6 +411,8 @@ private final class GzipInflater {
     // These buffers are invalid after this call.
     (stream.next_in, stream.avail_in) = (nil, 0)
     (stream.next_out, stream.avail_out) = (nil, 0)
-    if failed { throw .malformedInput(source: name, what: "the gzip stream is damaged; fetch the file anew") }
+    if failed {
+      throw .malformedInput(source: name, what: "the gzip stream is corrupt; fetch the file again")
+    }
   }
 }

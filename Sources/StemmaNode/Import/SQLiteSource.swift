@@ -61,7 +61,7 @@ final class SQLiteSource: MutationSource {
             + "`stemma schema infer` makes a schema of such a file")
     }
     if only == nil {
-      for outsider in contents.outsiders { notice(SchemaInference.notice(outsider)) }
+      for omitted in contents.omittedObjects { notice(SchemaInference.notice(omitted)) }
       let read = Set(work.map(\.table))
       for table in contents.tables where !read.contains(table.name) {
         notice("table \(table.name) belongs to no model and is left out")

@@ -23,19 +23,19 @@ struct ConflictBatch {
 /// An event that wrote a candidate, without its values.
 struct CandidateEvent {
   let isDecision: Bool
-  let by: String?
+  let author: String?
   private let event: Event
 
-  init(_ event: Event, by: String?) {
+  init(_ event: Event, author: String?) {
     isDecision = event.isDecision
-    self.by = by
+    self.author = author
     var event = event
     event.assignments = []
     self.event = event
   }
 
   /// The writes among `writes` to the same record that this event's writer had seen.
-  func seen(of writes: [(dot: EventID, version: Version)]) -> [EventID] { event.seen(of: writes) }
+  func seen(of writes: [(id: EventID, version: Version)]) -> [EventID] { event.seen(of: writes) }
 }
 
 extension OpenConflict.Choice.Value {

@@ -59,7 +59,7 @@ extension FieldDecision {
 extension ConflictDescription.Candidate {
   /// The write in a few words.
   package var words: String {
-    "\(event) (version \(version), \(time)\(by.map { ", by \($0)" } ?? ""))"
+    "\(event) (version \(version), \(time)\(author.map { ", by \($0)" } ?? ""))"
   }
 }
 
@@ -84,7 +84,7 @@ extension ConflictDescription {
       } else if winner.timestamp != other.timestamp {
         .timestamp
       } else {
-        winner.dot.origin != other.dot.origin ? .origin : .sequence
+        winner.id.origin != other.id.origin ? .origin : .sequence
       }
     return FieldDecision.reason(rule, winner, other)
   }

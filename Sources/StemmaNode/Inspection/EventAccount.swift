@@ -15,7 +15,7 @@ package struct ChangeDescription: Sendable {
 /// The effects of an event, derived from the history of its record.
 package struct EventAccount: Sendable {
   /// A deletion concurrent with a change, or the reverse.
-  package struct Opponent: Sendable {
+  package struct ConcurrentWrite: Sendable {
     package var event: String
     /// Whether this event had seen the other, or the reverse. An update cannot undo a deletion.
     package var wasSeen: Bool
@@ -30,7 +30,7 @@ package struct EventAccount: Sendable {
     /// The event that won over it or superseded it.
     package var by: String?
     /// For existence: the concurrent events of the opposite kind.
-    package var opponents: [Opponent] = []
+    package var concurrentWrites: [ConcurrentWrite] = []
 
     package var json: JSON {
       let state: String
@@ -46,7 +46,9 @@ package struct EventAccount: Sendable {
         [
           ("field", field.map { .string($0) } ?? .null), ("state", .string(state)),
           ("by", by.map { .string($0) } ?? .null), ("rule", rule.map { .string($0) } ?? .null),
-        ] + (opponents.isEmpty ? [] : [("against", .array(opponents.map { .string($0.event) }))]))
+        ]
+          + (concurrentWrites.isEmpty
+            ? [] : [("against", .array(concurrentWrites.map { .string($0.event) }))]))
     }
   }
 
@@ -60,9 +62,9 @@ package struct EventAccount: Sendable {
 
 extension Node {
   /// Returns the effects of an event in a record's life.
-  package func account(of dot: EventID, in life: RecordLife) throws(NodeError) -> EventAccount? {
+  package func account(of id: EventID, in life: RecordLife) throws(NodeError) -> EventAccount? {
     let history = life.history
-    guard let index = history.index(of: dot) else { return nil }
+    guard let index = history.index(of: id) else { return nil }
     let description = description
     do throws(MergeError) {
       let event = history.events[index]
@@ -71,10 +73,10 @@ extension Node {
       let fields: [String?] = event.operation == .delete ? [nil] : [nil] + event.assignments.map(\.field)
       return EventAccount(
         changes: changes(of: index, in: life, from: seen),
-        parents: history.parents(of: index).map { history.events[$0].dot },
+        parents: history.parents(of: index).map { history.events[$0].id },
         concurrent: history.events.filter {
-          $0.dot != dot && !event.hasSeen($0) && !$0.hasSeen(event)
-        }.map(\.dot),
+          $0.id != id && !event.hasSeen($0) && !$0.hasSeen(event)
+        }.map(\.id),
         outcomes: fields.compactMap { field in
           guard let fate = history.fate(of: index, field: field, in: state) else { return nil }
           var by: EventID?
@@ -86,31 +88,31 @@ extension Node {
           return EventAccount.Outcome(
             field: field.map { description.fieldName($0, life.model) }, fate: fate,
             by: by.map(description.name),
-            opponents: field == nil ? opponents(of: index, in: history, state) : [])
+            concurrentWrites: field == nil ? concurrentWrites(of: index, in: history, state) : [])
         })
     } catch { throw .merge(error, life.model, life.key) }
   }
 
-  private func opponents(
+  private func concurrentWrites(
     of index: Int, in history: RecordHistory, _ state: RecordState
-  ) -> [EventAccount.Opponent] {
+  ) -> [EventAccount.ConcurrentWrite] {
     let event = history.events[index]
-    return history.opponents(of: index, field: nil, in: state).map { dot in
-      let other = history.index(of: dot).map { history.events[$0] }
-      return EventAccount.Opponent(
-        event: description.name(dot), wasSeen: other.map(event.hasSeen) ?? false,
+    return history.concurrentWrites(of: index, field: nil, in: state).map { id in
+      let other = history.index(of: id).map { history.events[$0] }
+      return EventAccount.ConcurrentWrite(
+        event: description.name(id), wasSeen: other.map(event.hasSeen) ?? false,
         hasSeen: other?.hasSeen(event) ?? false)
     }
   }
 
   /// Calls `body` with each event of a life and its changes, in order.
   package func forEachStep(
-    of life: RecordLife, _ body: (NotedEvent, [ChangeDescription]) throws -> Void
+    of life: RecordLife, _ body: (LoggedEvent, [ChangeDescription]) throws -> Void
   ) throws(NodeError) {
     try Self.wrapping {
       try life.history.forEachStep({ NodeError.merge($0, life.model, life.key) as any Error }) {
         (index, seen) throws(any Error) in
-        guard let noted = life.event(life.history.events[index].dot) else { return }
+        guard let noted = life.event(life.history.events[index].id) else { return }
         try body(noted, changes(of: index, in: life, from: seen))
       }
     }

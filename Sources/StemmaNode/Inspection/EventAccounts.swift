@@ -9,7 +9,7 @@ import StemmaSchema
 package struct EventAccounts {
   private struct Step {
     var changes: [ChangeDescription]
-    var parents: [NotedEvent]
+    var parents: [LoggedEvent]
   }
 
   private let description: EventDescription
@@ -22,7 +22,7 @@ package struct EventAccounts {
     description = node.description
     var wanted: [RecordKey: Set<EventID>] = [:]
     for event in events where description.model(of: event) != nil {
-      wanted[RecordKey(event), default: []].insert(event.dot)
+      wanted[RecordKey(event), default: []].insert(event.id)
     }
     try node.forEachReadableLife(of: Array(wanted.keys)) { (record, life) throws(NodeError) in
       try add(wanted[record, default: []], of: life, in: record.partition, node)
@@ -30,29 +30,29 @@ package struct EventAccounts {
   }
 
   private mutating func add(
-    _ dots: Set<EventID>, of life: RecordLife, in partition: Partition, _ node: Node
+    _ ids: Set<EventID>, of life: RecordLife, in partition: Partition, _ node: Node
   ) throws(NodeError) {
     let history = life.history
     var found: [(EventID, Step)] = []
     try history.forEachStep({ NodeError.merge($0, life.model, life.key) }) {
       (index, seen) throws(NodeError) in
-      let dot = history.events[index].dot
-      guard dots.contains(dot) else { return }
+      let id = history.events[index].id
+      guard ids.contains(id) else { return }
       found.append(
         (
-          dot,
+          id,
           Step(
             changes: node.changes(of: index, in: life, from: seen),
-            parents: history.parents(of: index).compactMap { life.event(history.events[$0].dot) })
+            parents: history.parents(of: index).compactMap { life.event(history.events[$0].id) })
         ))
     }
-    for (dot, step) in found { steps[partition, default: [:]][dot] = step }
+    for (id, step) in found { steps[partition, default: [:]][id] = step }
   }
 
   /// The changes of an event; from null for a model outside of the schema. Nil if corruption took
   /// one of its causes.
   package func changes(of event: Event) -> [ChangeDescription]? {
-    if let step = steps[event.partition]?[event.dot] { return step.changes }
+    if let step = steps[event.partition]?[event.id] { return step.changes }
     if description.model(of: event) != nil { return nil }
     return event.assignments.map { ChangeDescription(field: $0.field, from: .null, to: $0.value.json) }
   }
@@ -66,11 +66,11 @@ package struct EventAccounts {
     if !Self.isNeeded(forParentsOf: event) {
       return event.context.entries.map { EventID($0.origin, $0.sequence) }
     }
-    return (knownParents(of: event) ?? []).map(\.event.dot)
+    return (knownParents(of: event) ?? []).map(\.event.id)
   }
 
   /// The same, as stored in the log. Nil if the event has no account, or lost a cause.
-  package func knownParents(of event: Event) -> [NotedEvent]? {
-    steps[event.partition]?[event.dot]?.parents
+  package func knownParents(of event: Event) -> [LoggedEvent]? {
+    steps[event.partition]?[event.id]?.parents
   }
 }

@@ -5,12 +5,12 @@ import StemmaSchema
 /// Converts events to their display forms: node names for origins, declared for stored names.
 package struct EventDescription: Sendable {
   let schema: Schema
-  let mark: NodeMark
+  let metadata: NodeMetadata
   private let modelsByStoredName: [String: Model]
 
-  init(schema: Schema, mark: NodeMark) {
+  init(schema: Schema, metadata: NodeMetadata) {
     self.schema = schema
-    self.mark = mark
+    self.metadata = metadata
     modelsByStoredName = Dictionary(
       schema.models.map { ($0.storedName, $0) }, uniquingKeysWith: { first, _ in first })
   }
@@ -18,30 +18,30 @@ package struct EventDescription: Sendable {
   package func model(of event: Event) -> Model? { modelsByStoredName[event.model] }
   package func model(storedName name: String) -> Model? { modelsByStoredName[name] }
 
-  package func name(of origin: Origin) -> String { mark.displayName(of: origin) }
+  package func name(of origin: Origin) -> String { metadata.displayName(of: origin) }
 
   /// `name:sequence`, which together with the partition is unique everywhere.
-  package func name(_ dot: EventID) -> String { "\(mark.displayName(of: dot.origin)):\(dot.sequence)" }
+  package func name(_ id: EventID) -> String { "\(metadata.displayName(of: id.origin)):\(id.sequence)" }
 
-  package func originName(_ origin: Origin) -> String { mark.displayName(of: origin) }
+  package func originName(_ origin: Origin) -> String { metadata.displayName(of: origin) }
 
   /// Reads `name:sequence` back. Empty if no origin has that name.
-  package func dots(named text: String) -> [EventID] {
+  package func ids(named text: String) -> [EventID] {
     guard let colon = text.lastIndex(of: ":"), let number = UInt64(text[text.index(after: colon)...])
     else { return [] }
-    return mark.origins(named: String(text[..<colon])).map { EventID($0, Sequence(number)) }
+    return metadata.origins(named: String(text[..<colon])).map { EventID($0, SequenceNumber(number)) }
   }
 
   /// `name.number`, the name of a commit.
   package func name(_ commit: CommitID) -> String {
-    "\(mark.displayName(of: commit.origin)).\(commit.number)"
+    "\(metadata.displayName(of: commit.origin)).\(commit.number)"
   }
 
   /// Reads `name.number` back. Empty if no origin has that name.
   package func commits(named text: String) -> Set<CommitID> {
     guard let point = text.lastIndex(of: "."), let number = UInt64(text[text.index(after: point)...])
     else { return [] }
-    return Set(mark.origins(named: String(text[..<point])).map { CommitID($0, number) })
+    return Set(metadata.origins(named: String(text[..<point])).map { CommitID($0, number) })
   }
 
   package func modelName(_ event: Event) -> String { model(of: event)?.name ?? event.model }
@@ -74,16 +74,16 @@ package struct EventDescription: Sendable {
   }
 
   package func context(_ context: Context) -> JSON {
-    .object(context.entries.map { (mark.displayName(of: $0.origin), .int(Int64($0.sequence.rawValue))) })
+    .object(context.entries.map { (metadata.displayName(of: $0.origin), .int(Int64($0.sequence.rawValue))) })
   }
 
   package func time(_ timestamp: Timestamp) -> String { timestamp.utcText }
 
   /// The complete event in the form of `log --json`.
-  package func json(_ stored: StoredEvent, _ note: CommitNote) -> JSON {
+  package func json(_ stored: StoredEvent, _ message: CommitMessage) -> JSON {
     let event = stored.event
     var members: [(name: String, value: JSON)] = [
-      ("event", .string(name(event.dot))),
+      ("event", .string(name(event.id))),
       ("partition", .string(event.partition.description)),
       ("position", .string(stored.position.description)),
       ("digest", .string(event.digest.description)),
@@ -98,20 +98,20 @@ package struct EventDescription: Sendable {
     members += [
       ("version", .int(Int64(event.version.rawValue))),
       ("context", context(event.context)),
-      ("origin", .string(event.dot.origin.description)),
-      ("sequence", .int(Int64(event.dot.sequence.rawValue))),
+      ("origin", .string(event.id.origin.description)),
+      ("sequence", .int(Int64(event.id.sequence.rawValue))),
       ("commit", .string(name(event.commit))),
     ]
     if let cause = event.cause {
       members.append(
         (
           "cause",
-          .object([("event", .string(name(cause.dot))), ("partition", .string(cause.partition.description))])
+          .object([("event", .string(name(cause.id))), ("partition", .string(cause.partition.description))])
         ))
     }
-    if let by = note.by { members.append(("by", .string(by))) }
-    if let text = note.note { members.append(("note", .string(text))) }
-    if let source = note.source { members.append(("source", .string(source))) }
+    if let by = message.author { members.append(("author", .string(by))) }
+    if let text = message.text { members.append(("message", .string(text))) }
+    if let source = message.source { members.append(("source", .string(source))) }
     return .object(members)
   }
 

@@ -13,7 +13,7 @@ package struct EventFormat: Sendable {
 
   package static let placeholders = [
     "event", "partition", "position", "digest", "time", "timestamp", "op", "model", "key", "relationship",
-    "fields", "version", "context", "origin", "sequence", "commit", "cause", "by", "note", "source",
+    "fields", "version", "context", "origin", "sequence", "commit", "cause", "author", "message", "source",
   ]
 
   private static let known = placeholders + ["fields.NAME"]
@@ -67,8 +67,10 @@ package struct EventFormat: Sendable {
     parts.append(.text(plain))
   }
 
-  package func line(_ stored: StoredEvent, _ note: CommitNote, _ description: EventDescription) -> String {
-    let json = description.json(stored, note)
+  package func line(_ stored: StoredEvent, _ message: CommitMessage, _ description: EventDescription)
+    -> String
+  {
+    let json = description.json(stored, message)
     return parts.map { part in
       switch part {
       case .text(let text): text

@@ -3,13 +3,13 @@ import StemmaLog
 import StemmaReplication
 
 /// An event with the note of its commit.
-package struct NotedEvent: Sendable {
+package struct LoggedEvent: Sendable {
   package var stored: StoredEvent
-  package var note: CommitNote
+  package var message: CommitMessage
 
-  package init(stored: StoredEvent, note: CommitNote) {
+  package init(stored: StoredEvent, message: CommitMessage) {
     self.stored = stored
-    self.note = note
+    self.message = message
   }
 
   package var event: Event { stored.event }
@@ -24,9 +24,9 @@ extension Node {
   /// `takesPartition`: whether errors may suggest to name a partition.
   package func event(
     named text: String, partition: String? = nil, takesPartition: Bool = false
-  ) throws(NodeError) -> NotedEvent {
+  ) throws(NodeError) -> LoggedEvent {
     if let position = Position(text) { return try event(at: position, named: text) }
-    if text.contains(":") { return try event(dot: text, in: partition, takesPartition: takesPartition) }
+    if text.contains(":") { return try event(id: text, in: partition, takesPartition: takesPartition) }
     let digits = text.utf8
     let isHexadecimal = digits.allSatisfy {
       (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0)
@@ -37,31 +37,31 @@ extension Node {
     return try event(digest: text)
   }
 
-  private func event(at position: Position, named text: String) throws(NodeError) -> NotedEvent {
+  private func event(at position: Position, named text: String) throws(NodeError) -> LoggedEvent {
     let omissions = Omissions()
-    let found = try Self.wrapping { () throws -> [NotedEvent] in
+    let found = try Self.wrapping { () throws -> [LoggedEvent] in
       var reader = log.events(from: position, to: position.next, around: omissions)
       guard let stored = try reader.next() else { return [] }
-      return [NotedEvent(stored: stored, note: reader.note ?? CommitNote())]
+      return [LoggedEvent(stored: stored, message: reader.message ?? CommitMessage())]
     }
     return try only(found, text, omissions)
   }
 
   private func event(
-    dot text: String, in partition: String?, takesPartition: Bool
-  ) throws(NodeError) -> NotedEvent {
-    let dots = description.dots(named: text)
+    id text: String, in partition: String?, takesPartition: Bool
+  ) throws(NodeError) -> LoggedEvent {
+    let ids = description.ids(named: text)
     let scope = try partition.map { text throws(NodeError) in try self.scope([text]) }
     let omissions = Omissions()
-    let found = try Self.wrapping { () throws -> [NotedEvent] in
-      var found: [NotedEvent] = []
+    let found = try Self.wrapping { () throws -> [LoggedEvent] in
+      var found: [LoggedEvent] = []
       for file in try log.files() {
         let partitions = try log.content(of: file, around: omissions)?.partitions ?? []
         for run in partitions where scope?.contains(run.partition) ?? true {
           for stream in run.streams {
-            for dot in dots where dot.origin == stream.origin {
-              guard (stream.from...stream.to).contains(dot.sequence) else { continue }
-              let name = EventName(partition: run.partition, dot: dot)
+            for id in ids where id.origin == stream.origin {
+              guard (stream.from...stream.to).contains(id.sequence) else { continue }
+              let name = QualifiedEventID(partition: run.partition, id: id)
               found += try events(name, in: file, omissions)
             }
           }
@@ -73,21 +73,21 @@ extension Node {
     }
     // If no node has the name, a partition would not help.
     return try only(
-      found, text, omissions, dots.isEmpty ? nil : partition, isUnique: partition != nil && dots.count == 1,
+      found, text, omissions, ids.isEmpty ? nil : partition, isUnique: partition != nil && ids.count == 1,
       takesPartition: takesPartition && partition == nil)
   }
 
   /// Several if a node was restored from an older copy and wrote again.
   private func events(
-    _ name: EventName, in file: LogFile, _ omissions: Omissions
-  ) throws(LogError) -> [NotedEvent] {
-    var found: [NotedEvent] = []
+    _ name: QualifiedEventID, in file: LogFile, _ omissions: Omissions
+  ) throws(LogError) -> [LoggedEvent] {
+    var found: [LoggedEvent] = []
     var reader = log.events(
       from: file.positions.lowerBound, to: file.positions.upperBound,
       partitions: PartitionFilter(named: [name.partition]), around: omissions)
     while let stored = try reader.next() {
-      if stored.event.dot == name.dot {
-        found.append(NotedEvent(stored: stored, note: reader.note ?? CommitNote()))
+      if stored.event.id == name.id {
+        found.append(LoggedEvent(stored: stored, message: reader.message ?? CommitMessage()))
         // A segment holds each event id once.
         if file.kind == .segment { break }
       }
@@ -100,38 +100,38 @@ extension Node {
     names(of: try events(digest: prefix, Omissions()))
   }
 
-  private func event(digest prefix: String) throws(NodeError) -> NotedEvent {
+  private func event(digest prefix: String) throws(NodeError) -> LoggedEvent {
     let omissions = Omissions()
     let found = try events(digest: prefix, omissions)
     return try only(found, prefix, omissions, isUnique: prefix.utf8.count >= 8)
   }
 
-  private func events(digest prefix: String, _ omissions: Omissions) throws(NodeError) -> [NotedEvent] {
-    try Self.wrapping { () throws -> [NotedEvent] in
-      var found: [NotedEvent] = []
+  private func events(digest prefix: String, _ omissions: Omissions) throws(NodeError) -> [LoggedEvent] {
+    try Self.wrapping { () throws -> [LoggedEvent] in
+      var found: [LoggedEvent] = []
       var digester = EventDigester()
       var reader = log.events(around: omissions)
       while let stored = try reader.next() {
         guard digester.digest(of: stored.event).description.hasPrefix(prefix) else { continue }
-        found.append(NotedEvent(stored: stored, note: reader.note ?? CommitNote()))
+        found.append(LoggedEvent(stored: stored, message: reader.message ?? CommitMessage()))
       }
       return found
     }
   }
 
   /// Each name with its partition, and with its position if two names are equal.
-  private func names(of found: [NotedEvent]) -> [String] {
+  private func names(of found: [LoggedEvent]) -> [String] {
     let description = description
-    let names = found.map { "\(description.name($0.event.dot)) in \($0.event.partition)" }
+    let names = found.map { "\(description.name($0.event.id)) in \($0.event.partition)" }
     if Set(names).count == names.count { return names }
     return zip(names, found).map { "\($0), @\($1.stored.position)" }
   }
 
   /// The only event found. If the name is unique (`isUnique`), missing events do not matter.
   private func only(
-    _ found: [NotedEvent], _ text: String, _ omissions: Omissions, _ partition: String? = nil,
+    _ found: [LoggedEvent], _ text: String, _ omissions: Omissions, _ partition: String? = nil,
     isUnique: Bool = true, takesPartition: Bool = false
-  ) throws(NodeError) -> NotedEvent {
+  ) throws(NodeError) -> LoggedEvent {
     if found.isEmpty || !isUnique, let missing = try missingEvents(omissions) { throw .missing(missing) }
     guard let first = found.first else { throw .inspection(.noSuchEvent(text, partition: partition)) }
     guard found.count == 1 else {
@@ -140,17 +140,17 @@ extension Node {
     return first
   }
 
-  /// The events of a commit, named `NAME.NUMBER`, in arrival order. Reads the log.
+  /// The events of a commit, named `NAME.NUMBER`, in position order. Reads the log.
   ///
   /// - Throws: `.missing` if some may be lost; `.inspection(.severalCommits)` for several commits.
-  package func commit(named text: String) throws(NodeError) -> [NotedEvent] {
+  package func commit(named text: String) throws(NodeError) -> [LoggedEvent] {
     let ids = description.commits(named: text)
     let found = try readingAround { omissions in
-      var found: [NotedEvent] = []
+      var found: [LoggedEvent] = []
       var reader = log.events(around: omissions)
       while let stored = try reader.next() {
         guard ids.contains(stored.event.commit) else { continue }
-        found.append(NotedEvent(stored: stored, note: reader.note ?? CommitNote()))
+        found.append(LoggedEvent(stored: stored, message: reader.message ?? CommitMessage()))
       }
       return found
     }

@@ -72,7 +72,7 @@ extension Node {
   }
 
   private func decisions(
-    _ model: Model, _ state: RecordState, _ rules: MergeRules, _ event: (EventID) -> NotedEvent?
+    _ model: Model, _ state: RecordState, _ rules: MergeRules, _ event: (EventID) -> LoggedEvent?
   ) -> [FieldDecision] {
     let conflicts = state.conflicts(rules)
     var decisions = [
@@ -88,7 +88,7 @@ extension Node {
 
   private func decision(
     on field: Field?, _ state: RecordState, _ rules: MergeRules, isConflict: Bool,
-    _ event: (EventID) -> NotedEvent?
+    _ event: (EventID) -> LoggedEvent?
   ) -> FieldDecision {
     let decision = state.decision(on: field?.storedName, rules)
     let description = description
@@ -101,19 +101,19 @@ extension Node {
     if let shown = candidates.firstIndex(where: { value($0) == decision.shown }), shown > 0 {
       candidates.insert(candidates.remove(at: shown), at: 0)
     }
-    let deletions = field == nil ? candidates.filter { !$0.exists }.map { ($0.dot, $0.version) } : []
+    let deletions = field == nil ? candidates.filter { !$0.exists }.map { ($0.id, $0.version) } : []
     return FieldDecision(
       field: field?.name, shown: decision.shown.json, rule: decision.rule,
       candidates: candidates.enumerated().map { index, candidate in
         FieldDecision.Candidate(
-          number: index + 1, value: value(candidate).json, dot: candidate.dot,
-          isResolution: event(candidate.dot)?.event.isDecision ?? (candidate.operation == .resolve),
-          event: description.name(candidate.dot),
+          number: index + 1, value: value(candidate).json, id: candidate.id,
+          isResolution: event(candidate.id)?.event.isDecision ?? (candidate.operation == .resolve),
+          event: description.name(candidate.id),
           version: candidate.version.rawValue, timestamp: candidate.timestamp,
           time: description.time(candidate.timestamp),
-          origin: mark.displayName(of: candidate.dot.origin), by: event(candidate.dot)?.note.by,
+          origin: metadata.displayName(of: candidate.id.origin), author: event(candidate.id)?.message.author,
           saw: candidate.exists
-            ? (event(candidate.dot)?.event.seen(of: deletions) ?? []).map(description.name) : [])
+            ? (event(candidate.id)?.event.seen(of: deletions) ?? []).map(description.name) : [])
       }, isConflict: isConflict)
   }
 }

@@ -49,15 +49,15 @@ package struct FileInspection {
     let folder = path.lastIndex(of: "/").map { path[..<$0] } ?? "."
     let named = Self.description(near: node ?? (folder.isEmpty ? "/" : String(folder)), ports)
     description = named ?? .nameless
-    log = named?.mark.logID
+    log = named?.metadata.logID
   }
 
   /// The names of the node in or around a directory; nil if none is readable.
   private static func description(near directory: String, _ ports: Ports) -> EventDescription? {
     do throws(NodeError) {
       let node = try Node.nearest(from: directory)
-      let mark = try Node.readMark(node, ports)
-      return EventDescription(schema: try Node.readSchema(node, ports), mark: mark)
+      let metadata = try Node.readMetadata(node, ports)
+      return EventDescription(schema: try Node.readSchema(node, ports), metadata: metadata)
     } catch {
       // Inspection must also work in a corrupt node.
       return nil
@@ -131,7 +131,7 @@ package struct FileInspection {
         ("offset", Value.int(Int64(clamping: flaw.offset)).json), ("what", .string(flaw.flaw.description)),
       ])
     }
-    members.append(("damage", .array(flaws)))
+    members.append(("corruption", .array(flaws)))
     if let block = part.block {
       members.append(("keys", .int(Int64(block.keyCount))))
       members.append(("checked", .bool(part.isChecked)))
@@ -146,17 +146,19 @@ package struct FileInspection {
 
   // MARK: Events
 
-  /// The events of a block in arrival order, with the notes of their commits. Positions are those
+  /// The events of a block in position order, with the notes of their commits. Positions are those
   /// of the file; in a shipment they count from 0.
-  package func forEachEvent(of part: InspectedPart, _ body: (StoredEvent, CommitNote) -> Void) {
+  package func forEachEvent(of part: InspectedPart, _ body: (StoredEvent, CommitMessage) -> Void) {
     guard let block = part.block else { return }
-    let notes = Dictionary(block.notes.map { ($0.commit, $0.note) }, uniquingKeysWith: { first, _ in first })
+    let messages = Dictionary(
+      block.messages.map { ($0.commit, $0.message) }, uniquingKeysWith: { first, _ in first })
     let events: [BlockEvent]
     // A part has a block only if its values were decoded before.
     do throws(EventsError) { events = try block.events() } catch { return }
     for event in events {
-      let stored = StoredEvent(event.event, at: (part.base ?? Position(0)).advanced(by: event.arrival))
-      body(stored, notes[event.event.commit] ?? CommitNote())
+      let stored = StoredEvent(
+        event.event, at: (part.base ?? Position(0)).advanced(by: event.relativePosition))
+      body(stored, messages[event.event.commit] ?? CommitMessage())
     }
   }
 }
@@ -165,7 +167,7 @@ extension EventDescription {
   /// Describes events without a schema and without a node.
   static let nameless = EventDescription(
     schema: Schema(),
-    mark: NodeMark(
+    metadata: NodeMetadata(
       logID: LogID(0), name: "", origins: [],
       watermark: FileIdentity(inode: 0, birthSeconds: 0, birthNanoseconds: 0), scope: .everything))
 }

@@ -3,9 +3,9 @@ import StemmaEvents
 /// The reason why a named point in history cannot be found or used.
 package enum InspectionError: Error {
   /// The text is neither a time, a log position nor an event.
-  case notAMoment(String)
+  case notAPointInTime(String)
   /// The text is neither that nor a node, where a node is permitted.
-  case notAMomentOrNode(String)
+  case notAPointInTimeOrNode(String)
   /// The text is neither a log position nor the id or digest of an event.
   case notAnEvent(String)
   /// The event is not in this node, or not in the named partition.
@@ -21,7 +21,7 @@ package enum InspectionError: Error {
   case severalCommits(String, [String])
   /// A later event overwrote the field.
   case overwritten(event: String, record: String, field: String, later: String)
-  /// The named moment has no records, so that going back to it deletes this many.
+  /// The named point in time has no records, so that going back to it deletes this many.
   case emptyPast(records: Int)
   /// An undo would delete records that refer to a deleted one, or end their links to it.
   case takesAlong(records: [String])

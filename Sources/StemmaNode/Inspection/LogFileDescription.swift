@@ -25,8 +25,8 @@ package struct LogFileDescription: Sendable {
   package var partitions: [PartitionShare]?
   package var blocks: Int?
   package var digest: String?
-  /// The corruption: if no content could be read, its cause; otherwise the recorded damage.
-  package var damage: String?
+  /// The corruption: if no content could be read, its cause; otherwise the recorded corruption.
+  package var corruption: String?
 
   package func json(withPartitions: Bool) -> JSON {
     func pair(_ range: (first: String, last: String)?) -> JSON {
@@ -39,7 +39,8 @@ package struct LogFileDescription: Sendable {
       ("times", pair(times)), ("rawBytes", number(rawBytes)), ("storedBytes", number(storedBytes)),
       ("partitions", partitions.map { .int(Int64($0.count)) } ?? .null),
       ("blocks", blocks.map { .int(Int64($0)) } ?? .null),
-      ("digest", digest.map { .string($0) } ?? .null), ("damage", damage.map { .string($0) } ?? .null),
+      ("digest", digest.map { .string($0) } ?? .null),
+      ("corruption", corruption.map { .string($0) } ?? .null),
     ]
     guard withPartitions else { return .object(members) }
     let shares = (partitions ?? []).map { share in
@@ -73,30 +74,31 @@ extension Node {
       try log.files().map { file in
         do throws(LogError) {
           return describe(
-            file, try log.content(of: file, takesDoubled: true), damage: recordedDamage(of: file))
+            file, try log.content(of: file, acceptsDuplicates: true), corruption: recordedCorruption(of: file)
+          )
         } catch {
-          guard case .damaged(_, let offset, let flaw) = error else { throw error }
-          return describe(file, nil, damage: "damaged at byte \(offset): \(flaw)")
+          guard case .corrupt(_, let offset, let flaw) = error else { throw error }
+          return describe(file, nil, corruption: "corrupt at byte \(offset): \(flaw)")
         }
       }
     }
   }
 
   /// This listing reads no blocks, but an earlier reader may have recorded a corrupt one.
-  private func recordedDamage(of file: LogFile) -> String? {
-    mark.damage?.places.first { file.path.hasSuffix("/" + $0.file) }
-      .map { "damaged at byte \($0.offset): \($0.what)" }
+  private func recordedCorruption(of file: LogFile) -> String? {
+    metadata.corruption?.places.first { file.path.hasSuffix("/" + $0.file) }
+      .map { "corrupt at byte \($0.offset): \($0.what)" }
   }
 
   private func describe(
-    _ file: LogFile, _ content: LogFileContent?, damage: String?
+    _ file: LogFile, _ content: LogFileContent?, corruption: String?
   ) -> LogFileDescription {
     let description = self.description
     // The lookup of a name is linear, and there may be many streams.
     var names: [Origin: String] = [:]
     for run in content?.partitions ?? [] {
       for stream in run.streams where names[stream.origin] == nil {
-        names[stream.origin] = mark.displayName(of: stream.origin)
+        names[stream.origin] = metadata.displayName(of: stream.origin)
       }
     }
     let shares = content?.partitions.map { run in
@@ -118,6 +120,6 @@ extension Node {
       times: content?.times.map { (description.time($0.lowerBound), description.time($0.upperBound)) },
       rawBytes: file.rawBytes, storedBytes: file.storedBytes, partitions: shares,
       blocks: content?.blocks,
-      digest: file.digest?.description, damage: damage)
+      digest: file.digest?.description, corruption: corruption)
   }
 }

@@ -22,9 +22,9 @@ package struct LogFilter: Sendable {
   package var texts: [String] = []
   /// Authors, one of whom made the commit. Empty: any author.
   package var authors: Set<String> = []
-  /// The first and the last moment, both included.
-  package var since: Moment?
-  package var until: Moment?
+  /// The first and the last point in time, both included.
+  package var since: PointInTime?
+  package var until: PointInTime?
 
   package init() {}
 
@@ -34,27 +34,27 @@ package struct LogFilter: Sendable {
     set { models = newValue.map { [$0] } ?? [] }
   }
 
-  package func contains(_ stored: StoredEvent, _ note: @autoclosure () -> CommitNote) -> Bool {
+  package func contains(_ stored: StoredEvent, _ message: @autoclosure () -> CommitMessage) -> Bool {
     let event = stored.event
     if !modelNames.isEmpty, !modelNames.contains(event.model) { return false }
     if let key, event.key != key { return false }
-    if let origins, !origins.contains(event.dot.origin) { return false }
+    if let origins, !origins.contains(event.id.origin) { return false }
     if let operations, !operations.contains(event.operation) { return false }
     if let commits, !commits.contains(event.commit) { return false }
     if !fields.isEmpty, !event.assignments.contains(where: { fields.contains($0.field) }) { return false }
     if let since, !isSince(since, event.timestamp, stored.position) { return false }
     if let until, !until.includes(stored) { return false }
     if !scope.isEverything, !scope.contains(event.partition) { return false }
-    if readsNoNotes { return true }
-    let note = note()
-    if !authors.isEmpty, !(note.by.map(authors.contains) ?? false) { return false }
-    return texts.isEmpty || texts.contains { contains(event, note, $0) }
+    if readsNoMessages { return true }
+    let message = message()
+    if !authors.isEmpty, !(message.author.map(authors.contains) ?? false) { return false }
+    return texts.isEmpty || texts.contains { contains(event, message, $0) }
   }
 
-  private var readsNoNotes: Bool { texts.isEmpty && authors.isEmpty }
+  private var readsNoMessages: Bool { texts.isEmpty && authors.isEmpty }
 
-  private func isSince(_ moment: Moment, _ timestamp: Timestamp, _ position: Position) -> Bool {
-    switch moment {
+  private func isSince(_ pointInTime: PointInTime, _ timestamp: Timestamp, _ position: Position) -> Bool {
+    switch pointInTime {
     case .now: false
     case .time(let first): timestamp.milliseconds >= first.milliseconds
     case .position(let first): position >= first
@@ -63,18 +63,19 @@ package struct LogFilter: Sendable {
 
   /// Whether the filter may select only some events of a record.
   package var dividesRecords: Bool {
-    origins != nil || operations != nil || commits != nil || !fields.isEmpty || !readsNoNotes || since != nil
+    origins != nil || operations != nil || commits != nil || !fields.isEmpty || !readsNoMessages
+      || since != nil
       || until != nil
   }
 
   /// Whether the filter can decide without decoding events: it tests no key, field or commit note.
-  package var needsNoEvents: Bool { key == nil && fields.isEmpty && readsNoNotes }
+  package var needsNoEvents: Bool { key == nil && fields.isEmpty && readsNoMessages }
 
   /// As `contains`, for a filter that `needsNoEvents`. The reader applies the scope.
   func contains(_ event: ScannedEvent) -> Bool {
     let (block, index) = (event.block, event.index)
     if !modelNames.isEmpty, !modelNames.contains(block.reader.model(ofKey: block.key(index))) { return false }
-    if let origins, !origins.contains(block.dot(index).origin) { return false }
+    if let origins, !origins.contains(block.id(index).origin) { return false }
     if let operations, !operations.contains(block.operation(index)) { return false }
     if let commits, !commits.contains(block.commit(index)) { return false }
     if let since, !isSince(since, block.timestamp(index), event.position) { return false }
@@ -82,8 +83,10 @@ package struct LogFilter: Sendable {
     return true
   }
 
-  private func contains(_ event: Event, _ note: CommitNote, _ text: String) -> Bool {
-    for part in [note.note, note.by, note.source] { if part?.contains(text) ?? false { return true } }
+  private func contains(_ event: Event, _ message: CommitMessage, _ text: String) -> Bool {
+    for part in [message.text, message.author, message.source] {
+      if part?.contains(text) ?? false { return true }
+    }
     if event.key.parts.contains(where: { $0.text.contains(text) }) { return true }
     return event.assignments.contains { assignment in
       if assignment.field == Event.existenceField, FieldDecision.existence.contains(text) { return true }
@@ -131,7 +134,7 @@ extension Node {
   ///
   /// - Throws: `.missing` after all readable events, if the reader met corruption.
   package func forEachEvent(
-    _ filter: LogFilter, newestFirst: Bool, _ body: (StoredEvent, CommitNote) throws -> Bool
+    _ filter: LogFilter, newestFirst: Bool, _ body: (StoredEvent, CommitMessage) throws -> Bool
   ) throws(NodeError) {
     try readingAround(partitions: filter.partitions) { omissions in
       if let model = filter.model, let key = filter.key {
@@ -146,8 +149,8 @@ extension Node {
           from: positions.lowerBound, to: end, partitions: filter.partitions, around: omissions)
         : log.events(from: positions.lowerBound, to: end, partitions: filter.partitions, around: omissions)
       while let stored = try reader.next() {
-        guard filter.contains(stored, reader.note ?? CommitNote()) else { continue }
-        if try !body(stored, reader.note ?? CommitNote()) { return }
+        guard filter.contains(stored, reader.message ?? CommitMessage()) else { continue }
+        if try !body(stored, reader.message ?? CommitMessage()) { return }
       }
     }
   }
@@ -183,7 +186,7 @@ extension Node {
           from: file.positions.lowerBound, to: file.positions.upperBound,
           partitions: partitions, around: omissions)
         try scan.forEach { event in
-          let origin = event.block.dot(event.index).origin
+          let origin = event.block.id(event.index).origin
           if new.remove(origin) != nil { first[origin] = event.position }
           return !new.isEmpty
         }
@@ -194,21 +197,21 @@ extension Node {
 
   private func forEachEvent(
     of key: Key, in model: Model, _ filter: LogFilter, newestFirst: Bool, _ omissions: Omissions,
-    _ body: (StoredEvent, CommitNote) throws -> Bool
+    _ body: (StoredEvent, CommitMessage) throws -> Bool
   ) throws {
     let record = RecordKey(partition: Partition(model: model, key: key), model: model.storedName, key: key)
     var reader = log.events(of: record, to: filter.until?.end, around: omissions)
-    var events: [NotedEvent] = []
+    var events: [LoggedEvent] = []
     while let stored = try reader.next() {
-      let note = reader.note ?? CommitNote()
-      guard filter.contains(stored, note) else { continue }
+      let message = reader.message ?? CommitMessage()
+      guard filter.contains(stored, message) else { continue }
       if newestFirst {
-        events.append(NotedEvent(stored: stored, note: note))
-      } else if try !body(stored, note) {
+        events.append(LoggedEvent(stored: stored, message: message))
+      } else if try !body(stored, message) {
         return
       }
     }
-    for noted in events.reversed() where try !body(noted.stored, noted.note) { return }
+    for noted in events.reversed() where try !body(noted.stored, noted.message) { return }
   }
 
   /// Applies the events appended since the last refresh or open. Returns true if there were any.

@@ -86,7 +86,7 @@ extension Node {
       var done: UInt64 = 0
       while let stored = try reader.next() {
         done += 1
-        if filter.contains(stored, reader.note ?? CommitNote()) { count.add(stored.event) }
+        if filter.contains(stored, reader.message ?? CommitMessage()) { count.add(stored.event) }
         if done % 4096 == 0 { progress(done, total) }
       }
       return count.finish(open)

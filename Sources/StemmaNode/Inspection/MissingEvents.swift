@@ -10,9 +10,9 @@ import StemmaSchema
 package struct MissingEvents: Sendable {
   /// The requested record, if there was one.
   package var record: String?
-  package var places: [RecordedDamage.Place]
+  package var places: [RecordedCorruption.Place]
   /// The losses in the requested partitions.
-  package var losses: [RecordedDamage.Loss]
+  package var losses: [RecordedCorruption.Loss]
   /// Whether more may be lost than `losses` lists.
   package var isVague: Bool
   /// Whether a notice of the node has reported it on opening.
@@ -21,17 +21,17 @@ package struct MissingEvents: Sendable {
 
 /// The records that may have lost events.
 private struct DoubtfulRecords {
-  private let known: RecordedDamage
+  private let known: RecordedCorruption
   private let partitions: Set<Partition>
   /// Nil if the location of the lost events within their partitions is unknown.
   private let ranges: [HiddenRecords]?
 
-  init(_ known: RecordedDamage, _ damage: [Damage], _ log: Log) throws(LogError) {
+  init(_ known: RecordedCorruption, _ corruption: [Corruption], _ log: Log) throws(LogError) {
     self.known = known
     partitions = known.partitions
     var ranges: [HiddenRecords]? = []
-    for damage in damage {
-      guard let range = try log.records(hiddenBy: damage) else {
+    for corruption in corruption {
+      guard let range = try log.records(hiddenBy: corruption) else {
         ranges = nil
         break
       }
@@ -51,7 +51,7 @@ private struct DoubtfulRecords {
 struct Doubt {
   private let node: Node
   private let omissions: Omissions
-  private var damage: [Damage] = []
+  private var corruption: [Corruption] = []
   private var doubtful: DoubtfulRecords?
 
   init(_ node: Node, _ omissions: Omissions) {
@@ -61,10 +61,10 @@ struct Doubt {
 
   mutating func concerns(_ record: RecordKey) throws(NodeError) -> Bool {
     if omissions.isEmpty { return false }
-    let found = omissions.damage
-    if doubtful == nil || found != damage {
-      damage = found
-      let known = try node.knownDamage(found)
+    let found = omissions.corruption
+    if doubtful == nil || found != corruption {
+      corruption = found
+      let known = try node.knownCorruption(found)
       do throws(LogError) { doubtful = try DoubtfulRecords(known, found, node.log) } catch {
         throw .log(error)
       }
@@ -91,18 +91,18 @@ extension Node {
     _ omissions: Omissions, partitions filter: PartitionFilter? = nil
   ) throws(NodeError) -> MissingEvents? {
     if omissions.isEmpty { return nil }
-    let found = omissions.damage
-    try recordMetDamage(found)
-    let known = try knownDamage(found)
+    let found = omissions.corruption
+    try recordMetCorruption(found)
+    let known = try knownCorruption(found)
     return MissingEvents(
-      record: nil, places: found.map(RecordedDamage.place),
+      record: nil, places: found.map(RecordedCorruption.place),
       losses: known.losses.filter { filter?(Partition($0.partition)) ?? true }, isVague: known.isVague,
-      isTold: !hasUntoldDamage && mark.damage?.contains(found) == true)
+      isTold: !hasUntoldCorruption && metadata.corruption?.contains(found) == true)
   }
 
-  /// The recorded damage if it includes `found`; otherwise the corrupt files are read.
-  fileprivate func knownDamage(_ found: [Damage]) throws(NodeError) -> RecordedDamage {
-    if let known = mark.damage, known.contains(found) { return known }
-    return RecordedDamage(found, try losses(of: found))
+  /// The recorded corruption if it includes `found`; otherwise the corrupt files are read.
+  fileprivate func knownCorruption(_ found: [Corruption]) throws(NodeError) -> RecordedCorruption {
+    if let known = metadata.corruption, known.contains(found) { return known }
+    return RecordedCorruption(found, try losses(of: found))
   }
 }

@@ -6,11 +6,12 @@ import StemmaSchema
 import StemmaTables
 
 extension Node {
-  /// One record at a moment; nil if it did not exist. Reads the blocks that may contain the record.
+  /// One record at a point in time; nil if it did not exist. Reads the blocks that may contain the
+  /// record.
   ///
   /// - Throws: `.missing` if its events may be lost.
-  package func row(_ model: Model, _ key: Key, asOf moment: Moment) throws(NodeError) -> JSON? {
-    let life = try life(of: key, in: model, asOf: moment)
+  package func row(_ model: Model, _ key: Key, asOf pointInTime: PointInTime) throws(NodeError) -> JSON? {
+    let life = try life(of: key, in: model, asOf: pointInTime)
     let state = try life.state()
     guard state.exists(life.rules) else { return nil }
     let members: [(name: String, value: JSON)] = [
@@ -25,30 +26,31 @@ extension Node {
     return .object(members + Self.conflictMember(fields, model))
   }
 
-  /// Runs `body` on this node with temporary tables of a moment. If few records have changed since,
-  /// these are a modified copy of the present tables, built in time proportional to their size and
-  /// the changes. Otherwise they are built from the log, or from one model's partitions.
+  /// Runs `body` on this node with temporary tables of a point in time. If few records have changed
+  /// since, these are a modified copy of the present tables, built in time proportional to their
+  /// size and the changes. Otherwise they are built from the log, or from one model's partitions.
   ///
   /// - Parameter rebuilds: always build from the log.
   /// - Throws: `.missing` after `body` has run, if the log is corrupt. The tables then lack the
   ///   records that may have lost events.
   package func withTables<Result>(
-    asOf moment: Moment, of model: Model? = nil, rebuilds: Bool = false, _ body: (Node) throws -> Result
+    asOf pointInTime: PointInTime, of model: Model? = nil, rebuilds: Bool = false,
+    _ body: (Node) throws -> Result
   ) throws -> Result {
-    if moment == .now { return try body(self) }
+    if pointInTime == .now { return try body(self) }
     let folder = try TemporaryFolder()
     defer { withExtendedLifetime(folder) {} }
     let path = Self.tablesPath(in: folder.path)
-    if !rebuilds, try rewindTables(to: moment, at: path) { return try body(try withTables(at: path)) }
+    if !rebuilds, try rewindTables(to: pointInTime, at: path) { return try body(try withTables(at: path)) }
     var filter = LogFilter()
     filter.model = model
     return try readingAround(partitions: filter.partitions) { omissions in
       var reader = WholeRecords(
-        try log.eventsByKey(to: moment.end, partitions: filter.partitions, around: omissions),
+        try log.eventsByKey(to: pointInTime.end, partitions: filter.partitions, around: omissions),
         Doubt(self, omissions))
       let total = try log.files().reduce(0) { $0 + $1.events }
       try Tables.rebuild(
-        at: path, schema: schema, knowledge: nil, token: log.token, filter: moment.filter,
+        at: path, schema: schema, versionVector: nil, token: log.token, filter: pointInTime.filter,
         progress: { options.progress($0.events, total) }, next: { try reader.next() })
       return try body(try withTables(at: path))
     }
@@ -57,19 +59,19 @@ extension Node {
   /// This node with other tables.
   private func withTables(at path: String) throws -> Node {
     Node(
-      directory: directory, mark: mark, schema: schema, options: options, log: log,
+      directory: directory, metadata: metadata, schema: schema, options: options, log: log,
       tables: try Tables.openForReading(at: path, schema: schema))
   }
 
   /// Builds tables of the past from a copy of the present ones. Returns false and leaves no file if
   /// too many records have changed, the tables are not up to date, or events may be lost.
-  func rewindTables(to moment: Moment, at path: String) throws(NodeError) -> Bool {
-    guard mark.damage == nil, !areTablesPartial else { return false }
-    let touched = try recordsTouched(between: moment, and: .now, of: nil)
+  func rewindTables(to pointInTime: PointInTime, at path: String) throws(NodeError) -> Bool {
+    guard metadata.corruption == nil, !areTablesPartial else { return false }
+    let touched = try recordsTouched(between: pointInTime, and: .now, of: nil)
     guard let records = touched.records, touched.missing == nil else { return false }
     var isMade = false
     do throws(NodeError) {
-      isMade = try rewindTables(to: moment, records, at: path)
+      isMade = try rewindTables(to: pointInTime, records, at: path)
     } catch .tables(.needsRebuild) {
       // The tables can be built from the log instead.
     }
@@ -80,17 +82,21 @@ extension Node {
   }
 
   private func rewindTables(
-    to moment: Moment, _ records: [RecordKey], at path: String
+    to pointInTime: PointInTime, _ records: [RecordKey], at path: String
   ) throws(NodeError) -> Bool {
     let omissions = Omissions()
     return try reading { reader in
       guard try reader.token() == log.token else { return false }
-      try reader.rewind(into: path, to: moment.filter) { rewinding in
+      try reader.rewind(into: path, to: pointInTime.filter) { rewinding in
         var streams = ShortenedStreams()
         try forEach(records, around: omissions) { record, events in
           var included: [Event] = []
           for stored in events {
-            if moment.includes(stored) { included.append(stored.event) } else { streams.remove(stored.event) }
+            if pointInTime.includes(stored) {
+              included.append(stored.event)
+            } else {
+              streams.remove(stored.event)
+            }
           }
           try rewinding.replace(record, by: included)
         }
@@ -108,12 +114,12 @@ extension Node {
 private struct ShortenedStreams {
   struct Removed {
     var hash = StreamHash.zero
-    var sequences: Set<Sequence> = []
+    var sequences: Set<SequenceNumber> = []
 
     /// The remaining head: the last event that is not removed.
     func taken(from head: StreamHead) -> StreamHead {
       var left = StreamHead(sequence: head.sequence, hash: head.hash - hash)
-      while sequences.contains(left.sequence) { left.sequence = Sequence(left.sequence.rawValue - 1) }
+      while sequences.contains(left.sequence) { left.sequence = SequenceNumber(left.sequence.rawValue - 1) }
       return left
     }
   }
@@ -125,7 +131,7 @@ private struct ShortenedStreams {
     let digest = digester.digest(of: event).hash
     let stream = StreamID(event)
     streams[stream, default: Removed()].hash += digest
-    streams[stream, default: Removed()].sequences.insert(event.dot.sequence)
+    streams[stream, default: Removed()].sequences.insert(event.id.sequence)
   }
 
   func forEach(_ body: (StreamID, Removed) throws -> Void) rethrows {

@@ -86,13 +86,13 @@ extension RecordDifference: Equatable {
 }
 
 extension Node {
-  /// Calls `body` with the states of each record at several moments, ordered by partition, model
-  /// and key. Skips records with the same events at all moments. Reads the log once in key order.
-  /// Memory: the events of one record.
+  /// Calls `body` with the states of each record at several points in time, ordered by partition,
+  /// model and key. Skips records with the same events at all points in time. Reads the log once in
+  /// key order. Memory: the events of one record.
   ///
   /// - Throws: `.missing` if corruption was met; records that may have lost events are left out.
   package func forEachRecord(
-    asOf moments: [Moment], of model: Model? = nil,
+    asOf pointsInTime: [PointInTime], of model: Model? = nil,
     _ body: (Model, Key, MergeRules, [RecordState]) throws -> Void
   ) throws(NodeError) {
     var filter = LogFilter()
@@ -109,7 +109,7 @@ extension Node {
         else { return }
         let modelRules = rules[found.name] ?? MergeRules(found)
         rules[found.name] = modelRules
-        guard let parts = Self.parts(of: record, asOf: moments) else { return }
+        guard let parts = Self.parts(of: record, asOf: pointsInTime) else { return }
         if try doubt.concerns(RecordKey(event)) { return }
         let states = try parts.map { try RecordHistory($0, modelRules).state() }
         try body(found, event.key, modelRules, states)
@@ -125,28 +125,29 @@ extension Node {
     }
   }
 
-  /// The events of one record at each moment; nil if they are the same.
-  private static func parts(of record: [StoredEvent], asOf moments: [Moment]) -> [[Event]]? {
-    let parts = moments.map { moment in record.filter { moment.includes($0) }.map(\.event) }
-    let isSame = areNested(moments) && parts.allSatisfy { $0.count == parts[0].count }
+  /// The events of one record at each point in time; nil if they are the same.
+  private static func parts(of record: [StoredEvent], asOf pointsInTime: [PointInTime]) -> [[Event]]? {
+    let parts = pointsInTime.map { pointInTime in record.filter { pointInTime.includes($0) }.map(\.event) }
+    let isSame = areNested(pointsInTime) && parts.allSatisfy { $0.count == parts[0].count }
     return isSame ? nil : parts
   }
 
-  /// Whether of any two moments, one includes all events of the other. Equal counts are then equal
-  /// sets.
-  private static func areNested(_ moments: [Moment]) -> Bool {
-    let times = moments.contains { if case .time = $0 { true } else { false } }
-    let positions = moments.contains { if case .position = $0 { true } else { false } }
+  /// Whether of any two points in time, one includes all events of the other. Equal counts are then
+  /// equal sets.
+  private static func areNested(_ pointsInTime: [PointInTime]) -> Bool {
+    let times = pointsInTime.contains { if case .time = $0 { true } else { false } }
+    let positions = pointsInTime.contains { if case .position = $0 { true } else { false } }
     return !(times && positions)
   }
 
-  /// Calls `body` with the differences between two moments, ordered by partition, model and key.
-  /// Finds the changed records by position or by time. Up to `touchedLimit` records, reads only the
-  /// blocks that may contain them, otherwise the log in key order.
+  /// Calls `body` with the differences between two points in time, ordered by partition, model and
+  /// key. Finds the changed records by position or by time. Up to `touchedLimit` records, reads
+  /// only the blocks that may contain them, otherwise the log in key order.
   ///
   /// - Throws: `.missing` if corruption was met; records that may have lost events are left out.
   package func forEachDifference(
-    from old: Moment, to new: Moment, of model: Model? = nil, _ body: (RecordDifference) throws -> Void
+    from old: PointInTime, to new: PointInTime, of model: Model? = nil,
+    _ body: (RecordDifference) throws -> Void
   ) throws(NodeError) {
     func give(_ model: Model, _ key: Key, _ rules: MergeRules, _ states: [RecordState]) throws {
       if let difference = RecordDifference(model, key, from: states[0], to: states[1], rules) {
@@ -165,7 +166,7 @@ extension Node {
   ///
   /// - Returns: the losses that may concern them. The affected records are left out.
   private func forEachRecord(
-    _ records: [RecordKey], asOf moments: [Moment], of model: Model?,
+    _ records: [RecordKey], asOf pointsInTime: [PointInTime], of model: Model?,
     _ body: (Model, Key, MergeRules, [RecordState]) throws -> Void
   ) throws(NodeError) -> MissingEvents? {
     let omissions = Omissions()
@@ -181,7 +182,7 @@ extension Node {
           isAnyMissing = true
           return
         }
-        guard let parts = Self.parts(of: events, asOf: moments) else { return }
+        guard let parts = Self.parts(of: events, asOf: pointsInTime) else { return }
         let rules = MergeRules(found)
         let states = try parts.map { part in
           do throws(MergeError) { return try RecordHistory(part, rules).state() } catch {
@@ -197,7 +198,7 @@ extension Node {
     return try missingEvents(omissions, partitions: filter.partitions)
   }
 
-  /// Calls `body` with each record's events in arrival order. Memory: events of `recordsAtOnce`.
+  /// Calls `body` with each record's events in position order. Memory: events of `recordsAtOnce`.
   func forEach(
     _ records: [RecordKey], around omissions: Omissions, _ body: (RecordKey, [StoredEvent]) throws -> Void
   ) throws {
@@ -212,11 +213,11 @@ extension Node {
     }
   }
 
-  /// The difference of one record between two moments.
+  /// The difference of one record between two points in time.
   ///
   /// - Throws: `.missing` if its events may be lost.
   package func difference(
-    of key: Key, in model: Model, from old: Moment, to new: Moment
+    of key: Key, in model: Model, from old: PointInTime, to new: PointInTime
   ) throws(NodeError) -> RecordDifference? {
     let before = try life(of: key, in: model, asOf: old)
     return RecordDifference(
@@ -229,10 +230,10 @@ extension Node {
   /// The number of records to look up together.
   private static let recordsAtOnce = 1 << 12
 
-  /// The sorted records with events that only one of two moments includes; nil if there are too
-  /// many. Also returns the unreadable events among them.
+  /// The sorted records with events that only one of two points in time includes; nil if there are
+  /// too many. Also returns the unreadable events among them.
   func recordsTouched(
-    between a: Moment, and b: Moment, of model: Model?
+    between a: PointInTime, and b: PointInTime, of model: Model?
   ) throws(NodeError) -> (records: [RecordKey]?, missing: MissingEvents?) {
     var filter = LogFilter()
     filter.model = model
@@ -292,8 +293,8 @@ extension Node {
 
   /// Whether a record is in the scope of both nodes.
   private func isShared(_ difference: RecordDifference, with other: Node) -> Bool {
-    if mark.scope.isEverything, other.mark.scope.isEverything { return true }
+    if metadata.scope.isEverything, other.metadata.scope.isEverything { return true }
     let partition = Partition(model: difference.model, key: difference.key)
-    return mark.scope.contains(partition) && other.mark.scope.contains(partition)
+    return metadata.scope.contains(partition) && other.metadata.scope.contains(partition)
   }
 }

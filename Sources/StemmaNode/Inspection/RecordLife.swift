@@ -12,27 +12,27 @@ package struct RecordLife: Sendable {
   package let history: RecordHistory
   /// The losses that may concern this record.
   package internal(set) var missing: MissingEvents?
-  private let noted: [EventID: NotedEvent]
+  private let noted: [EventID: LoggedEvent]
 
-  init(_ model: Model, _ key: Key, _ events: [NotedEvent]) {
+  init(_ model: Model, _ key: Key, _ events: [LoggedEvent]) {
     self.model = model
     self.key = key
     rules = MergeRules(model)
     history = RecordHistory(events.map(\.event), rules)
-    noted = Dictionary(events.map { ($0.event.dot, $0) }, uniquingKeysWith: { first, _ in first })
+    noted = Dictionary(events.map { ($0.event.id, $0) }, uniquingKeysWith: { first, _ in first })
   }
 
   package var isEmpty: Bool { noted.isEmpty }
 
   /// The events with a missing cause, in the order of the others. Their effects are unknown.
-  package var unexplained: [NotedEvent] {
-    let explained = Set(history.events.map(\.dot))
-    return noted.values.filter { !explained.contains($0.event.dot) }.sorted {
-      ($0.event.version, $0.event.dot) < ($1.event.version, $1.event.dot)
+  package var unexplained: [LoggedEvent] {
+    let explained = Set(history.events.map(\.id))
+    return noted.values.filter { !explained.contains($0.event.id) }.sorted {
+      ($0.event.version, $0.event.id) < ($1.event.version, $1.event.id)
     }
   }
 
-  package func event(_ dot: EventID) -> NotedEvent? { noted[dot] }
+  package func event(_ id: EventID) -> LoggedEvent? { noted[id] }
 
   package func state() throws(NodeError) -> RecordState {
     do throws(MergeError) { return try history.state() } catch { throw .merge(error, model, key) }
@@ -61,36 +61,37 @@ extension Node {
     }
     guard let read, read != current.context else { return current.revision }
     let life = try life(of: key, in: model)
-    let known = life.history.events.filter { read.covers($0.dot) }
+    let known = life.history.events.filter { read.covers($0.id) }
     do throws(MergeError) { return try RecordState.fold(known, life.rules).revision } catch {
       throw .merge(error, model, key)
     }
   }
 
-  /// The events of one record that this node held at a moment. Reads the blocks that may have any.
+  /// The events of one record that this node held at a point in time. Reads the blocks that may
+  /// have any.
   ///
   /// - Throws: `.missing` if some of them may be lost.
   package func life(
-    of key: Key, in model: Model, asOf moment: Moment = .now
+    of key: Key, in model: Model, asOf pointInTime: PointInTime = .now
   ) throws(NodeError) -> RecordLife {
-    let life = try readableLife(of: key, in: model, asOf: moment)
+    let life = try readableLife(of: key, in: model, asOf: pointInTime)
     if let missing = life.missing { throw .missing(missing) }
     return life
   }
 
   /// As `life`, for the readable events. `missing` lists the losses.
   package func readableLife(
-    of key: Key, in model: Model, asOf moment: Moment = .now
+    of key: Key, in model: Model, asOf pointInTime: PointInTime = .now
   ) throws(NodeError) -> RecordLife {
     let record = RecordKey(
       partition: Partition(model: model, key: key), model: model.storedName, key: key)
     let omissions = Omissions()
     var life = try Self.wrapping {
-      var events: [NotedEvent] = []
-      var reader = log.events(of: record, to: moment.end, around: omissions)
+      var events: [LoggedEvent] = []
+      var reader = log.events(of: record, to: pointInTime.end, around: omissions)
       while let stored = try reader.next() {
-        guard moment.includes(stored) else { continue }
-        events.append(NotedEvent(stored: stored, note: reader.note ?? CommitNote()))
+        guard pointInTime.includes(stored) else { continue }
+        events.append(LoggedEvent(stored: stored, message: reader.message ?? CommitMessage()))
       }
       return RecordLife(model, key, events)
     }
@@ -108,11 +109,11 @@ extension Node {
   ) throws(NodeError) {
     let omissions = Omissions()
     let found = try Self.wrapping {
-      var found: [RecordKey: [NotedEvent]] = [:]
+      var found: [RecordKey: [LoggedEvent]] = [:]
       var reader = log.events(of: records, around: omissions)
       while let stored = try reader.next() {
         found[RecordKey(stored.event), default: []].append(
-          NotedEvent(stored: stored, note: reader.note ?? CommitNote()))
+          LoggedEvent(stored: stored, message: reader.message ?? CommitMessage()))
       }
       return found
     }

@@ -19,7 +19,7 @@ extension Node {
       case clone
     }
 
-    package struct Damage: Sendable {
+    package struct Corruption: Sendable {
       package var file: String
       package var offset: UInt64?
       /// The name in `inspect`: `block 3`, `footer`.
@@ -35,58 +35,58 @@ extension Node {
     package var unconfirmed: UInt64 = 0
     /// Files of the log.
     package var files = 0
-    package var damage: [Damage] = []
+    package var corruption: [Corruption] = []
     /// The events that corruption took.
-    package var losses: [RecordedDamage.Loss] = []
+    package var losses: [RecordedCorruption.Loss] = []
     /// Whether more may be lost than `losses` lists.
     package var isVague = false
     /// Unfinished operations that the next writer completes. One sentence each.
-    package var pending: [String] { mark?.unfinishedSentences ?? [] }
+    package var pending: [String] { metadata?.unfinishedSentences ?? [] }
     /// The node's metadata: peers to repair from, and names of origins.
-    package var mark: NodeMark?
+    package var metadata: NodeMetadata?
 
     /// Whether there is a finding that requires an action.
-    package var isDamaged: Bool { damage.contains { ![.none, .remove].contains($0.remedy) } }
+    package var isCorrupt: Bool { corruption.contains { ![.none, .remove].contains($0.remedy) } }
 
     /// Whether the node is a clone that has not fetched its whole scope.
-    package var isUnfinished: Bool { mark?.unfinishedClone != nil }
+    package var isUnfinished: Bool { metadata?.unfinishedClone != nil }
 
     package static let acceptingLoss = "stemma repair --accept-loss"
 
     /// The commands that repair the node, in order. A repair rebuilds the tables.
     package var commands: [String] {
-      let remotes = mark?.remotes ?? []
-      return mendingCommands + (isUnfinished ? ["stemma pull" + (remotes.isEmpty ? " PEER" : "")] : [])
+      let remotes = metadata?.remotes ?? []
+      return repairCommands + (isUnfinished ? ["stemma pull" + (remotes.isEmpty ? " PEER" : "")] : [])
     }
 
-    private var mendingCommands: [String] {
-      let remotes = mark?.remotes.map(\.name) ?? []
-      if damage.contains(where: { $0.remedy == .repair }) {
+    private var repairCommands: [String] {
+      let remotes = metadata?.remotes.map(\.name) ?? []
+      if corruption.contains(where: { $0.remedy == .repair }) {
         if losses.isEmpty, !isVague { return ["stemma repair"] }
         let peers = remotes.isEmpty ? ["PEER"] : remotes
         return ["stemma repair" + peers.map { " --from \($0)" }.joined()]
       }
-      if damage.contains(where: { $0.remedy == .pull }) { return remotes.map { "stemma pull \($0)" } }
-      if damage.contains(where: { $0.remedy == .clone }) { return ["stemma clone PEER DIR"] }
-      return damage.contains { $0.remedy == .rebuild } ? ["stemma rebuild"] : []
+      if corruption.contains(where: { $0.remedy == .pull }) { return remotes.map { "stemma pull \($0)" } }
+      if corruption.contains(where: { $0.remedy == .clone }) { return ["stemma clone PEER DIR"] }
+      return corruption.contains { $0.remedy == .rebuild } ? ["stemma rebuild"] : []
     }
 
     package var json: JSON {
       .object([
         ("events", .int(Int64(events))), ("files", .int(Int64(files))),
         (
-          "damage",
+          "corruption",
           .array(
-            damage.map { damage in
+            corruption.map { corruption in
               .object([
-                ("file", .string(damage.file)),
-                ("offset", damage.offset.map { Value.int(Int64(clamping: $0)).json } ?? .null),
-                ("part", damage.part.map { .string($0) } ?? .null), ("what", .string(damage.what)),
+                ("file", .string(corruption.file)),
+                ("offset", corruption.offset.map { Value.int(Int64(clamping: $0)).json } ?? .null),
+                ("part", corruption.part.map { .string($0) } ?? .null), ("what", .string(corruption.what)),
               ])
             })
         ),
         ("missing", .array(losses.map(\.json))), ("isVague", .bool(isVague)),
-        ("mend", .array(commands.map { .string($0) })),
+        ("repair", .array(commands.map { .string($0) })),
       ])
     }
   }
@@ -94,14 +94,15 @@ extension Node {
 
 extension Node {
   /// The corrupt part of the file under its name in `inspect`; nil if unknown.
-  static func part(of damage: StemmaLog.Damage, _ ports: Ports) -> String? {
+  static func part(of corruption: StemmaLog.Corruption, _ ports: Ports) -> String? {
     // The digest covers the whole file.
-    if damage.flaw == .digest { return nil }
+    if corruption.flaw == .digest { return nil }
     var name: String?
     // The corruption is already reported; this only adds the name of the part.
     do throws(NodeError) {
-      try FileInspection(path: damage.path, ports: ports).parts(InspectionRequest()) { part in
-        guard name == nil, part.offset <= damage.offset, damage.offset < part.offset + part.length else {
+      try FileInspection(path: corruption.path, ports: ports).parts(InspectionRequest()) { part in
+        guard name == nil, part.offset <= corruption.offset, corruption.offset < part.offset + part.length
+        else {
           return
         }
         name = part.name
@@ -111,18 +112,18 @@ extension Node {
   }
 
   /// The findings for events that precede their causes in the log.
-  static func disorderDamage(
+  static func orderCorruption(
     in log: Log, _ filter: PartitionFilter? = nil
-  ) throws(LogError) -> [VerificationReport.Damage] {
+  ) throws(LogError) -> [VerificationReport.Corruption] {
     let files = try log.files()
-    return try log.disorder(in: filter).map { disorder in
-      let (event, place) = (disorder.first.event, disorder.first.position)
+    return try log.orderViolations(in: filter).map { orderViolations in
+      let (event, place) = (orderViolations.first.event, orderViolations.first.position)
       let what =
-        "\(counted(disorder.count, "event")) of partition \(event.partition) from @\(place) on "
-        + (disorder.count == 1 ? "precedes an event that it builds" : "precede events that they build")
-        + " on (\(event.dot) on \(disorder.cause)): a peer that lacks them cannot fetch them from here; "
+        "\(counted(orderViolations.count, "event")) of partition \(event.partition) from @\(place) on "
+        + (orderViolations.count == 1 ? "precedes an event that it builds" : "precede events that they build")
+        + " on (\(event.id) on \(orderViolations.cause)): a peer that lacks them cannot fetch them from here; "
         + "push the other events to a peer that has them, and go on with a clone of it"
-      return VerificationReport.Damage(
+      return VerificationReport.Corruption(
         file: files.first { $0.positions.contains(place) }?.path ?? "", offset: nil, what: what,
         remedy: .clone)
     }

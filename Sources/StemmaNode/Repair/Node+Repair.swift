@@ -11,7 +11,7 @@ package struct RepairReport: Sendable {
   /// The number of restored events.
   package var events: UInt64 = 0
   /// Events that are still lost. Without acceptance of the loss, nothing was changed.
-  package var missing: [RecordedDamage.Loss] = []
+  package var missing: [RecordedCorruption.Loss] = []
   /// The number of events that were written from the tables to replace lost ones.
   package var written: UInt64 = 0
   /// Partitions in which a peer holds different events under the same ids; nothing was changed.
@@ -54,7 +54,7 @@ extension Node {
   ) throws(NodeError) -> RepairReport {
     if isDryRun { return try repairLocked(from: remotes, acceptsLoss, true, author, progress) }
     var report = try locked { () throws(NodeError) in
-      try remakingDamagedTables { () throws(NodeError) in
+      try remakingCorruptTables { () throws(NodeError) in
         try Self.wrapping { try log.verify() }
       } _: { () throws(NodeError) in
         try repairLocked(from: remotes, acceptsLoss, false, author, progress)
@@ -75,14 +75,14 @@ extension Node {
     let found = try Self.wrapping { try log.verify() }
     var report = RepairReport()
     if log.isHarmless(found) {
-      if mark.damage != nil, !isDryRun { try finishRepair(progress) }
+      if metadata.corruption != nil, !isDryRun { try finishRepair(progress) }
       return report
     }
-    if !isDryRun { try recordDamage(found) }
+    if !isDryRun { try recordCorruption(found) }
     let losses = try losses(of: found)
-    let damaged = Set(found.filter { !log.isHarmless([$0]) }.map(\.path))
-    report.files = damaged.map(\.fileName).sorted()
-    report.missing = RecordedDamage.losses(losses.ranges)
+    let corrupt = Set(found.filter { !log.isHarmless([$0]) }.map(\.path))
+    report.files = corrupt.map(\.fileName).sorted()
+    report.missing = RecordedCorruption.losses(losses.ranges)
     report.isVague = losses.isVague
     report.isWhole = false
     let canGoOn = acceptsLoss || !remotes.isEmpty || losses.ranges.isEmpty && !losses.isVague
@@ -94,14 +94,14 @@ extension Node {
         let events = try copy?.pull(from: remote, progress) ?? 0
         if events == 0, copy != nil { report.strangers.append(remote.name) }
       } catch {
-        // Another peer may have what a damaged one lacks.
-        guard case .replication(.damagedLog) = error else { throw error }
+        // Another peer may have what a corrupt one lacks.
+        guard case .replication(.corruptLog) = error else { throw error }
         failure = failure ?? error
       }
     }
     if let copy {
       try copy.addReadableEvents()
-      report.missing = RecordedDamage.losses(copy.missing)
+      report.missing = RecordedCorruption.losses(copy.missing)
       report.refused = copy.refused.sorted().map(\.description)
       report.events = losses.ranges.reduce(0) { $0 + $1.count } - copy.missing.reduce(0) { $0 + $1.count }
     }
@@ -115,13 +115,13 @@ extension Node {
         try beginOrigin(because: "lost events were accepted", origin)
         // The rebuild of the tables includes this origin in the node's own.
       }
-      report.written = try copy?.writeRows(as: isDryRun ? origin : mark.origin) ?? 0
+      report.written = try copy?.writeRows(as: isDryRun ? origin : metadata.origin) ?? 0
     }
     report.isWhole = true
     if isDryRun { return report }
     try Self.wrapping {
       let parts = copy?.parts()
-      try log.mend(damaged, removing: { copy?.partitions.contains($0) == true }) {
+      try log.repair(corrupt, removing: { copy?.partitions.contains($0) == true }) {
         $0.position >= losses.start
       } appending: { () throws(LogError) in
         try parts?.next()
@@ -138,24 +138,24 @@ extension Node {
   /// The record of the corruption is removed only after the tables follow the complete log.
   func finishRepair(_ progress: @escaping (UInt64, UInt64) -> Void) throws(NodeError) {
     _ = try Self.rebuild(
-      tablesPath, schema: schema, log: log, ownOrigins: mark.origins, progress: progress)
+      tablesPath, schema: schema, log: log, ownOrigins: metadata.origins, progress: progress)
     try reopenTables()
     tablesRemember = true
-    mark.damage = nil
-    try saveMark()
+    metadata.corruption = nil
+    try saveMetadata()
     do { try finishFollowing(log.token) } catch { try Self.wrapping { throw error } }
   }
 
-  /// Removes recorded damage of files that the log no longer lists: a crashed repair left it
+  /// Removes recorded corruption of files that the log no longer lists: a crashed repair left it
   /// behind. The caller holds the writer lock.
-  func forgetRepairedDamage() throws(NodeError) {
-    if Self.isRepaired(mark, log) { try finishRepair(options.progress) }
+  func forgetRepairedCorruption() throws(NodeError) {
+    if Self.isRepaired(metadata, log) { try finishRepair(options.progress) }
   }
 
-  /// Whether the recorded damage concerns only files that the log no longer lists.
-  static func isRepaired(_ mark: NodeMark, _ log: Log) -> Bool {
-    guard let damage = mark.damage, log.recovery.damage.isEmpty else { return false }
-    return !damage.places.contains { log.lists($0.file) }
+  /// Whether the recorded corruption concerns only files that the log no longer lists.
+  static func isRepaired(_ metadata: NodeMetadata, _ log: Log) -> Bool {
+    guard let corruption = metadata.corruption, log.recovery.corruption.isEmpty else { return false }
+    return !corruption.places.contains { log.lists($0.file) }
   }
 
   func peerForReading(_ remote: RemotePeer) throws(NodeError) -> Node {
@@ -166,18 +166,20 @@ extension Node {
       throw .notAPeer(path: remote.address, reason: "there is no node in that directory")
     }
     // A copy has the same log id, and may hold events that this node lost.
-    if peer.mark.logID == mark.logID, peer.log.recovery.watermarkIdentity == log.recovery.watermarkIdentity {
+    if peer.metadata.logID == metadata.logID,
+      peer.log.recovery.watermarkIdentity == log.recovery.watermarkIdentity
+    {
       throw .notAPeer(path: remote.address, reason: "it is this node itself")
     }
     return peer
   }
 
-  /// Rebuilds the manifest of a node's log from the files, if both manifests are lost, or if a remade
-  /// one lacks files. Returns the listed files, and names for those that are missing.
+  /// Rebuilds the manifest of a node's log from the files, if both manifests are lost, or if a
+  /// remade one lacks files. Returns the listed files, and names for those that are missing.
   package static func remakeManifest(
     at directory: String, _ options: OpeningOptions
   ) throws(NodeError) -> (files: [String], missing: [String]) {
-    let mark = try readMark(directory, options.ports)
+    let metadata = try readMetadata(directory, options.ports)
     let place = path(directory, logDirectoryName)
     return try wrapping {
       let lock = try WriterLock(
@@ -185,10 +187,11 @@ extension Node {
       defer { lock.release() }
       do throws(LogError) {
         let log = try Log.open(
-          in: place, id: mark.logID, fileSystem: options.ports.fileSystem, options: options.log(.readOnly))
+          in: place, id: metadata.logID, fileSystem: options.ports.fileSystem, options: options.log(.readOnly)
+        )
         if !log.listsUnknownFiles { return ([], []) }
       } catch { guard case .noManifest = error else { throw error } }
-      return try Log.remakeManifest(in: place, id: mark.logID, fileSystem: options.ports.fileSystem)
+      return try Log.remakeManifest(in: place, id: metadata.logID, fileSystem: options.ports.fileSystem)
     }
   }
 }

@@ -41,14 +41,14 @@ final class PartitionCopy {
     var options = Node.OpeningOptions(mode: .write)
     options.ports = node.ports
     copy = try Node.create(
-      at: folder.path + "/node", schema: SDL.print(node.schema), name: node.mark.name, scope: scope,
+      at: folder.path + "/node", schema: SDL.print(node.schema), name: node.metadata.name, scope: scope,
       options: options)
-    copy.mark.retired = node.mark.retired
-    try copy.saveMark()
+    copy.metadata.retired = node.metadata.retired
+    try copy.saveMetadata()
     let log = node.log
     var reader = log.events(
       to: losses.start, partitions: PartitionFilter(named: partitions), around: Omissions())
-    start = try copy.take { () throws(LogError) in try reader.next().map { ($0.event, reader.note) } }
+    start = try copy.take { () throws(LogError) in try reader.next().map { ($0.event, reader.message) } }
   }
 
   /// Whether nothing is missing.
@@ -66,9 +66,9 @@ final class PartitionCopy {
 
   /// Adds readable events that no peer supplied, if the copy has everything they depend on.
   func addReadableEvents() throws(NodeError) {
-    var digests: [EventName: StreamHash] = [:]
+    var digests: [QualifiedEventID: StreamHash] = [:]
     var digester = EventDigester()
-    var held = try copy.reading { try $0.knowledge() }
+    var held = try copy.reading { try $0.versionVector() }
     let partitions = partitions
     try Node.wrapping {
       var fetched = copy.log.events(from: start)
@@ -79,21 +79,21 @@ final class PartitionCopy {
     _ = try copy.take { [self] () throws(LogError) in
       while let event = try reader.next()?.event {
         let hash = digester.digest(of: event).hash
-        let head = held[event.partition, event.dot.origin]
-        if event.dot.sequence <= head.sequence {
+        let head = held[event.partition, event.id.origin]
+        if event.id.sequence <= head.sequence {
           if let other = digests[event.name], other != hash { refused.insert(event.partition) }
           continue
         }
         let isCovered = event.context.entries.allSatisfy {
           held[event.partition, $0.origin].sequence >= $0.sequence
         }
-        guard event.dot.sequence == head.sequence.next, isCovered else {
+        guard event.id.sequence == head.sequence.next, isCovered else {
           unplaced.append(event)
           continue
         }
-        held[event.partition, event.dot.origin] = StreamHead(
-          sequence: event.dot.sequence, hash: head.hash + hash)
-        return (event, reader.note)
+        held[event.partition, event.id.origin] = StreamHead(
+          sequence: event.id.sequence, hash: head.hash + hash)
+        return (event, reader.message)
       }
       return nil
     }
@@ -133,33 +133,33 @@ final class PartitionCopy {
         rows.show(events, behind: state ?? RecordState(), of: record)
       }
     }
-    let note = CommitNote(by: author, note: note)
+    let message = CommitMessage(author: author, text: message)
     var events = rows.events[...]
     let count = UInt64(events.count)
-    _ = try copy.take { () throws(LogError) in events.popFirst().map { ($0, note) } }
+    _ = try copy.take { () throws(LogError) in events.popFirst().map { ($0, message) } }
     return count
   }
 
   /// The commit message of the events that replace lost ones.
-  private var note: String {
+  private var message: String {
     let lost = missing.reduce(0) { $0 + $1.count }
-    let names = Set(missing.map(\.origin)).map { node.mark.displayName(of: $0) }.sorted()
+    let names = Set(missing.map(\.origin)).map { node.metadata.displayName(of: $0) }.sorted()
     return "as the tables showed it when \(counted(lost, "event")) of \(names.joined(separator: ", ")) "
-      + "\(lost == 1 ? "was" : "were") lost to damage of the log"
+      + "\(lost == 1 ? "was" : "were") lost to corruption of the log"
   }
 
   /// The events that repair appends to the log, in parts of the size of a segment.
   func parts() -> EventParts {
     var reader = copy.log.events(from: start)
     return EventParts(size: node.log.segmentSize) { () throws(LogError) in
-      try reader.next().map { ($0.event, reader.note) }
+      try reader.next().map { ($0.event, reader.message) }
     }
   }
 }
 
 /// Groups events into parts of at least `size` bytes, except the last.
 struct EventParts {
-  typealias Source = () throws(LogError) -> (Event, CommitNote?)?
+  typealias Source = () throws(LogError) -> (Event, CommitMessage?)?
 
   let size: Int
   private let source: Source
@@ -169,9 +169,9 @@ struct EventParts {
   func next() throws(LogError) -> AdoptedEvents? {
     var part = AdoptedEvents([])
     var raw = 0
-    while raw < size, let (event, note) = try source() {
+    while raw < size, let (event, message) = try source() {
       part.events.append(event)
-      if let note { part.notes[event.commit] = note }
+      if let message { part.messages[event.commit] = message }
       raw += [event].rawSize
     }
     return part.events.isEmpty ? nil : part
@@ -194,7 +194,7 @@ extension Node {
 private struct RowEvents {
   private(set) var events: [Event] = []
   private let origin: Origin
-  private var sequences: [Partition: Sequence] = [:]
+  private var sequences: [Partition: SequenceNumber] = [:]
   private static let commitSize = 1000
 
   init(_ origin: Origin) { self.origin = origin }
@@ -233,7 +233,7 @@ private struct RowEvents {
     events.append(
       Event(
         partition: record.partition, model: record.model, key: record.key, operation: operation,
-        relationship: nil, assignments: decision + assignments, dot: EventID(origin, sequence),
+        relationship: nil, assignments: decision + assignments, id: EventID(origin, sequence),
         context: state.context, version: state.version.next, timestamp: time,
         commit: CommitID(origin, UInt64(events.count / Self.commitSize) + 1), cause: nil))
   }

@@ -97,7 +97,7 @@ extension Greeting {
     let digest = Array(try reader.bytes(32, "greeting"))
     schema = try reader.text("schema", limit: ReplicationLimits.schema)
     scope = try Scope(from: &reader)
-    guard digest == schemaDigest else { throw .damaged("greeting", "the schema's digest does not hold") }
+    guard digest == schemaDigest else { throw .corrupt("greeting", "the schema's digest does not hold") }
   }
 }
 

@@ -20,17 +20,18 @@ extension Session {
       precondition(opened && scope == run, "what was offered is what this run is about")
     case .receiving(let receiving):
       receiving.checkInvariants()
-      precondition(receiving.next == nil, "a piece waits only for the one before")
+      precondition(receiving.next == nil, "a batch waits only for the one before")
       // All events that were read are durable: no others are acknowledged, and no batch is early.
-      precondition(receiving.knowledge.covers(receiving.reader.knowledge), "a piece waits for the one before")
+      precondition(
+        receiving.versionVector.covers(receiving.reader.versionVector), "a batch waits for the one before")
     case .adopting(let receiving):
       receiving.checkInvariants()
-      precondition(receiving.pieces > 0, "there is a piece to adopt")
-      precondition(receiving.next == nil || receiving.parts.isEmpty, "one piece waits at most")
+      precondition(receiving.batches > 0, "there is a batch to adopt")
+      precondition(receiving.next == nil || receiving.parts.isEmpty, "one batch waits at most")
     case .shipping(let shipping):
       precondition(shipping.end == nil, "the end comes last")
     case .waitingForAcknowledgement(let shipping):
-      precondition(shipping.end?.pieces == shipping.pieces, "the end counts what was sent")
+      precondition(shipping.end?.batches == shipping.batches, "the end counts what was sent")
       precondition(shipping.end?.events == shipping.summary.events, "the end counts what was sent")
     case .waitingForGreeting, .over: break
     }
@@ -48,19 +49,21 @@ extension Session {
 extension Session.Receiving {
   fileprivate func checkInvariants() {
     let scope = request.scope
-    for knowledge in [request.knowledge, reader.knowledge, knowledge] { knowledge.checkInvariants() }
+    for versionVector in [request.versionVector, reader.versionVector, versionVector] {
+      versionVector.checkInvariants()
+    }
     precondition(summary.direction == .received, "what comes is received")
     precondition(partBytes == parts.reduce(0) { $0 + $1.count }, "each part counts")
-    precondition(partBytes <= ReplicationLimits.piece, "a piece is limited")
+    precondition(partBytes <= ReplicationLimits.batch, "a batch is limited")
     for (part, next) in zip(parts, parts.dropFirst()) {
       precondition(part.count + next.count > ReplicationLimits.chunk, "short chunks take no array each")
     }
-    precondition(reader.knowledge.covers(request.knowledge), "reading only adds")
-    precondition(knowledge.covers(request.knowledge), "what is held stays held")
-    for partition in Set(knowledge.partitions.keys).union(reader.knowledge.partitions.keys) {
+    precondition(reader.versionVector.covers(request.versionVector), "reading only adds")
+    precondition(versionVector.covers(request.versionVector), "what is held stays held")
+    for partition in Set(versionVector.partitions.keys).union(reader.versionVector.partitions.keys) {
       precondition(scope.contains(partition), "only what was asked for is received")
     }
-    precondition(summary.events == 0 || pieces > 0, "events come in pieces")
+    precondition(summary.events == 0 || batches > 0, "events come in batches")
     precondition(summary.partitions == Set(summary.partitions).sorted(), "each partition is named once")
   }
 }

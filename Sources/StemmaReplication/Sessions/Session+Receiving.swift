@@ -4,14 +4,15 @@ import StemmaLog
 /// Receiving events.
 extension Session {
   mutating func ask(for scope: NarrowedScope) -> SessionMessage {
-    let held = knowledge.restricted { scope.contains($0) }
-    let request = TransferRequest(scope: scope, knowledge: held)
+    let held = versionVector.restricted { scope.contains($0) }
+    let request = TransferRequest(scope: scope, versionVector: held)
     let reader = ShipmentReader(
-      sender: peer?.logID ?? node.greeting.logID, scope: scope, knowledge: held, schema: node.schema,
+      sender: peer?.logID ?? node.greeting.logID, scope: scope, versionVector: held, schema: node.schema,
       names: names, trustsIndexes: node.trustsIndexes, isDigested: !node.sharesMemory)
     state = .receiving(
       Receiving(
-        request: request, reader: reader, summary: TransferSummary(direction: .received), knowledge: held))
+        request: request, reader: reader, summary: TransferSummary(direction: .received), versionVector: held)
+    )
     return .request(request)
   }
 
@@ -19,7 +20,7 @@ extension Session {
     var receiving = old
     // Releases the other reference, so that the parts grow in place.
     state = .over
-    if let piece = try receiving.assemble(chunk) { return try read(piece, receiving) }
+    if let batch = try receiving.assemble(chunk) { return try read(batch, receiving) }
     state = .receiving(receiving)
     return .wait
   }
@@ -34,28 +35,28 @@ extension Session {
   }
 
   private mutating func read(
-    _ arrived: ArrivedPiece, _ old: Receiving
+    _ arrived: ReceivedBatch, _ old: Receiving
   ) throws(ReplicationError) -> Outcome {
     var receiving = old
-    let piece = try receiving.reader.read(arrived)
-    receiving.pieces += 1
-    receiving.summary.add(piece)
+    let batch = try receiving.reader.read(arrived)
+    receiving.batches += 1
+    receiving.summary.add(batch)
     let own = Set(node.greeting.ownOrigins)
-    let lost = piece.streams.map(\.range).filter {
-      own.contains($0.origin) && $0.to > knowledge[$0.partition, $0.origin].sequence
+    let lost = batch.streams.map(\.range).filter {
+      own.contains($0.origin) && $0.to > versionVector[$0.partition, $0.origin].sequence
     }
     retire(lost.map(\.origin))
     state = .adopting(receiving)
-    return .adopt(piece)
+    return .adopt(batch)
   }
 
-  /// Records that the batch of the last outcome is durable. `knowledge`: all that the node holds.
-  /// Returns the next batch if it has arrived.
-  package mutating func adopted(knowledge: VersionVector) -> Outcome {
+  /// Records that the batch of the last outcome is durable. `versionVector`: all that the node
+  /// holds. Returns the next batch if it has arrived.
+  package mutating func adopted(versionVector: VersionVector) -> Outcome {
     guard case .adopting(var receiving) = state else { preconditionFailure("adopted comes after adopt") }
     state = .over
-    self.knowledge = knowledge
-    receiving.knowledge = knowledge.restricted { receiving.request.scope.contains($0) }
+    self.versionVector = versionVector
+    receiving.versionVector = versionVector.restricted { receiving.request.scope.contains($0) }
     guard let next = receiving.next else {
       state = .receiving(receiving)
       return .wait
@@ -65,7 +66,7 @@ extension Session {
   }
 
   /// Whether a complete batch waits for the adoption of the previous one. No other may arrive then.
-  package var isPieceWaiting: Bool {
+  package var isBatchWaiting: Bool {
     guard case .adopting(let receiving) = state else { return false }
     return receiving.next != nil
   }
@@ -77,14 +78,14 @@ extension Session {
   }
 
   mutating func finish(_ end: TransferEnd, _ receiving: Receiving) throws(ReplicationError) -> Outcome {
-    guard receiving.parts.isEmpty, end.pieces == receiving.pieces else {
-      throw .incomplete("\(receiving.pieces) of \(end.pieces) pieces came")
+    guard receiving.parts.isEmpty, end.batches == receiving.batches else {
+      throw .incomplete("\(receiving.batches) of \(end.batches) batches came")
     }
     try receiving.reader.finish(end)
-    try learn(end.knowledge)
+    try learn(end.versionVector)
     var transfer = receiving.summary
     transfer.bytesRead = end.bytesRead
     summary.pulled = transfer
-    return concluded(sending: [.acknowledgement(receiving.knowledge)])
+    return concluded(sending: [.acknowledgement(receiving.versionVector)])
   }
 }

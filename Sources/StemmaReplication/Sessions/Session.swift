@@ -59,8 +59,8 @@ package struct Session: Sendable {
     case greeted(Greeting)
     /// Adopt the batch durably, apply it, then call `adopted`. Chunks of the next batch may be
     /// received before that; other threads decode it.
-    case adopt(VerifiedPiece)
-    /// Create a shipment: call `piece` for each batch, then `shipped`.
+    case adopt(VerifiedBatch)
+    /// Create a shipment: call `batch` for each batch, then `shipped`.
     case ship(ShipmentOrder)
     /// Answering side: one transfer is complete. Send the messages, then continue receiving.
     case transferred(SessionSummary, send: [SessionMessage])
@@ -94,21 +94,21 @@ package struct Session: Sendable {
     /// The size of the parts in bytes.
     var partBytes = 0
     /// A complete batch that waits while the caller adopts the previous one.
-    var next: ArrivedPiece?
+    var next: ReceivedBatch?
     var summary: TransferSummary
     /// The durable events of the caller in scope.
-    var knowledge: VersionVector
+    var versionVector: VersionVector
     /// How many batches were read.
-    var pieces: UInt64 = 0
+    var batches: UInt64 = 0
 
     /// Adds a chunk; returns the batch that ends with it.
-    mutating func assemble(_ chunk: Chunk) throws(ReplicationError) -> ArrivedPiece? {
-      guard chunk.piece == pieces else {
-        throw .unexpectedMessage("chunk of piece \(chunk.piece)", expected: "piece \(pieces)")
+    mutating func assemble(_ chunk: Chunk) throws(ReplicationError) -> ReceivedBatch? {
+      guard chunk.batch == batches else {
+        throw .unexpectedMessage("chunk of batch \(chunk.batch)", expected: "batch \(batches)")
       }
       partBytes += chunk.bytes.count
-      guard partBytes <= ReplicationLimits.piece else {
-        throw .overLimit("piece", found: UInt64(partBytes), limit: UInt64(ReplicationLimits.piece))
+      guard partBytes <= ReplicationLimits.batch else {
+        throw .overLimit("batch", found: UInt64(partBytes), limit: UInt64(ReplicationLimits.batch))
       }
       if let before = parts.last?.count, before + chunk.bytes.count <= ReplicationLimits.chunk {
         parts[parts.count - 1] += chunk.bytes
@@ -124,7 +124,7 @@ package struct Session: Sendable {
   struct Shipping: Sendable {
     var request: TransferRequest
     var summary: TransferSummary
-    var pieces: UInt64 = 0
+    var batches: UInt64 = 0
     var end: TransferEnd?
   }
 
@@ -135,7 +135,7 @@ package struct Session: Sendable {
   /// The remaining tasks of the opening side, in order.
   private(set) var remaining: [Task] = []
   private(set) var run = NarrowedScope(.everything)
-  var knowledge = VersionVector()
+  var versionVector = VersionVector()
   var summary = SessionSummary()
 
   /// The opening side.
@@ -143,10 +143,10 @@ package struct Session: Sendable {
     (Session(node: node, opened: true), .greeting(node.greeting))
   }
 
-  /// The answering side. `knowledge`: all that the node holds.
-  package static func answering(_ node: Node, knowledge: VersionVector) -> Session {
+  /// The answering side. `versionVector`: all that the node holds.
+  package static func answering(_ node: Node, versionVector: VersionVector) -> Session {
     var session = Session(node: node, opened: false)
-    session.knowledge = knowledge
+    session.versionVector = versionVector
     return session
   }
 
@@ -157,13 +157,14 @@ package struct Session: Sendable {
   }
 
   /// After `greeted`: starts the task. `scope` is the node's own scope, and `patterns` narrow this
-  /// run. `knowledge` is all that the node holds.
+  /// run. `versionVector` is all that the node holds.
   package mutating func begin(
-    _ task: Task, node: Node, scope: Scope, narrowedTo patterns: Scope = .everything, knowledge: VersionVector
+    _ task: Task, node: Node, scope: Scope, narrowedTo patterns: Scope = .everything,
+    versionVector: VersionVector
   ) -> Outcome {
     guard case .waitingToBegin = state else { preconditionFailure("begin comes once, after greeted") }
     self.node = node
-    self.knowledge = knowledge
+    self.versionVector = versionVector
     run = NarrowedScope(scope, patterns)
     remaining = task == .sync ? [.pull, .push] : [task]
     return .send(next())
@@ -186,8 +187,8 @@ package struct Session: Sendable {
       case (.adopting(let receiving), .chunk(let chunk)) where receiving.next == nil:
         return try takeAhead(chunk, receiving)
       case (.receiving(let receiving), .end(let end)): return try finish(end, receiving)
-      case (.waitingForAcknowledgement(let shipping), .acknowledgement(let knowledge)):
-        return try acknowledged(knowledge, shipping)
+      case (.waitingForAcknowledgement(let shipping), .acknowledgement(let versionVector)):
+        return try acknowledged(versionVector, shipping)
       case (.adopting, _), (.shipping, _), (.waitingToBegin, _):
         throw .unexpectedMessage(message.name, expected: "none")
       case (.over, _): preconditionFailure("the session is over")
@@ -280,13 +281,13 @@ extension Session {
 
   /// Records events that the peer holds; throws if they differ from this node's.
   mutating func learn(_ theirs: VersionVector) throws(ReplicationError) {
-    if let fork = knowledge.restricted(to: { theirs.partitions[$0] != nil }).fork(
+    if let fork = versionVector.restricted(to: { theirs.partitions[$0] != nil }).fork(
       against: theirs, names: names)
     {
       throw .fork(fork)
     }
-    summary.peerKnowledge.formUnion(theirs)
-    retire(knowledge.origins(node.greeting.ownOrigins, behind: theirs))
+    summary.peerVector.formUnion(theirs)
+    retire(versionVector.origins(node.greeting.ownOrigins, behind: theirs))
   }
 
   mutating func retire(_ origins: [Origin]) {

@@ -25,24 +25,24 @@ package enum SessionMessage: Hashable, Sendable {
 package struct TransferRequest: Hashable, Sendable {
   package var scope: NarrowedScope
   /// The version vector of the requesting node in `scope`.
-  package var knowledge: VersionVector
+  package var versionVector: VersionVector
 
-  package init(scope: NarrowedScope, knowledge: VersionVector) {
+  package init(scope: NarrowedScope, versionVector: VersionVector) {
     self.scope = scope
-    self.knowledge = knowledge
+    self.versionVector = versionVector
   }
 }
 
 /// A part of one batch of a shipment, in order.
 package struct Chunk: Hashable, Sendable {
   /// The number of the batch in this transfer, from 0.
-  package var piece: UInt64
+  package var batch: UInt64
   package var isLast: Bool
   /// Shares the memory of the batch, or of the received message.
   package var bytes: ArraySlice<UInt8>
 
-  package init(piece: UInt64, isLast: Bool, bytes: ArraySlice<UInt8>) {
-    self.piece = piece
+  package init(batch: UInt64, isLast: Bool, bytes: ArraySlice<UInt8>) {
+    self.batch = batch
     self.isLast = isLast
     self.bytes = bytes
   }
@@ -50,18 +50,18 @@ package struct Chunk: Hashable, Sendable {
 
 /// The sender's message after its last batch.
 package struct TransferEnd: Hashable, Sendable {
-  package var pieces: UInt64
+  package var batches: UInt64
   package var events: UInt64
   /// Bytes that the sender read from its log files for this transfer.
   package var bytesRead: UInt64
   /// The sender's version vector in the scope of the request; the receiver must now cover it.
-  package var knowledge: VersionVector
+  package var versionVector: VersionVector
 
-  package init(pieces: UInt64, events: UInt64, bytesRead: UInt64, knowledge: VersionVector) {
-    self.pieces = pieces
+  package init(batches: UInt64, events: UInt64, bytesRead: UInt64, versionVector: VersionVector) {
+    self.batches = batches
     self.events = events
     self.bytesRead = bytesRead
-    self.knowledge = knowledge
+    self.versionVector = versionVector
   }
 }
 
@@ -114,21 +114,21 @@ extension SessionMessage {
     case .request(let request):
       writer.append(3)
       request.scope.encode(into: &writer)
-      request.knowledge.encode(into: &writer)
+      request.versionVector.encode(into: &writer)
     case .chunk(let chunk):
       writer.append(4)
-      writer.appendVarint(chunk.piece)
+      writer.appendVarint(chunk.batch)
       writer.append(chunk.isLast ? 1 : 0)
       writer += chunk.bytes
     case .end(let end):
       writer.append(5)
-      writer.appendVarint(end.pieces)
+      writer.appendVarint(end.batches)
       writer.appendVarint(end.events)
       writer.appendVarint(end.bytesRead)
-      end.knowledge.encode(into: &writer)
-    case .acknowledgement(let knowledge):
+      end.versionVector.encode(into: &writer)
+    case .acknowledgement(let versionVector):
       writer.append(6)
-      knowledge.encode(into: &writer)
+      versionVector.encode(into: &writer)
     case .refusal(let error):
       writer.append(7)
       error.encode(into: &writer)
@@ -147,7 +147,7 @@ extension SessionMessage {
       try reader.fixed32("message")
     }
     guard checksum == CRC32C.of(bytes[..<end]) else {
-      throw .damaged("message", "its checksum does not hold")
+      throw .corrupt("message", "its checksum does not hold")
     }
     self = try bytes[..<end].read { (reader) throws(ReplicationError) in
       let message = try Self.message(from: &reader, of: bytes)
@@ -165,23 +165,24 @@ extension SessionMessage {
     case 2: return .offer(try NarrowedScope(from: &reader))
     case 3:
       let scope = try NarrowedScope(from: &reader)
-      return .request(TransferRequest(scope: scope, knowledge: try VersionVector(from: &reader)))
+      return .request(TransferRequest(scope: scope, versionVector: try VersionVector(from: &reader)))
     case 4:
-      let piece = try reader.number("piece", limit: Limits.highestNumber)
+      let batch = try reader.number("batch", limit: Limits.highestNumber)
       let last = try reader.byte("message")
       guard last <= 1, (1...ReplicationLimits.chunk).contains(reader.remaining) else {
         throw .malformed("message", "a chunk of \(reader.remaining) bytes, last = \(last)")
       }
       let start = reader.offset
       let count = try reader.bytes(reader.remaining, "message").count
-      return .chunk(Chunk(piece: piece, isLast: last == 1, bytes: bytes[start..<start + count]))
+      return .chunk(Chunk(batch: batch, isLast: last == 1, bytes: bytes[start..<start + count]))
     case 5:
-      let pieces = try reader.number("pieces", limit: Limits.highestNumber)
+      let batches = try reader.number("batches", limit: Limits.highestNumber)
       let events = try reader.number("events", limit: Limits.highestNumber)
       let bytesRead = try reader.number("bytes read", limit: Limits.highestNumber)
       return .end(
         TransferEnd(
-          pieces: pieces, events: events, bytesRead: bytesRead, knowledge: try VersionVector(from: &reader)))
+          batches: batches, events: events, bytesRead: bytesRead,
+          versionVector: try VersionVector(from: &reader)))
     case 6: return .acknowledgement(try VersionVector(from: &reader))
     case 7: return .refusal(try ReplicationError(from: &reader))
     case let type: throw .malformed("message", "message type \(type)")

@@ -25,10 +25,10 @@ package struct TransferSummary: Hashable, Sendable {
 
   package init(direction: Direction) { self.direction = direction }
 
-  mutating func add(_ piece: VerifiedPiece) {
-    partitions = Set(partitions).union(piece.streams.map(\.range.partition)).sorted()
-    events += UInt64(piece.eventCount)
-    bytesShipped += UInt64(piece.storedSize)
+  mutating func add(_ batch: VerifiedBatch) {
+    partitions = Set(partitions).union(batch.streams.map(\.range.partition)).sorted()
+    events += UInt64(batch.eventCount)
+    bytesShipped += UInt64(batch.storedSize)
   }
 }
 
@@ -39,7 +39,7 @@ package struct SessionSummary: Hashable, Sendable {
   package var pulled: TransferSummary?
   package var pushed: TransferSummary?
   /// The peer's known events in the session's scope: acknowledged events are safe there.
-  package var peerKnowledge = VersionVector()
+  package var peerVector = VersionVector()
   /// Own origins of which the peer holds more events than this node. The node was restored from an
   /// older state and must write under a new origin.
   package var originsToRetire: [Origin] = []

@@ -20,7 +20,7 @@ struct EventCheck: Sendable {
     let streams = held.partitions[event.partition] ?? [:]
     var depth: UInt64 = 0
     for entry in event.context.entries {
-      if entry.origin == event.dot.origin, entry.sequence >= event.dot.sequence {
+      if entry.origin == event.id.origin, entry.sequence >= event.id.sequence {
         throw hostile(event, "its context covers itself")
       }
       let head = (streams[entry.origin] ?? .none).sequence
@@ -34,7 +34,7 @@ struct EventCheck: Sendable {
     guard Self.fits(event.version, depth: depth, isContextEmpty: event.context.isEmpty) else {
       throw hostile(event, "version \(event.version) does not fit its context")
     }
-    guard event.commit.origin == event.dot.origin else {
+    guard event.commit.origin == event.id.origin else {
       throw hostile(event, "its commit \(event.commit) is another origin's")
     }
   }

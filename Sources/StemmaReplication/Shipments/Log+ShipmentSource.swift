@@ -3,22 +3,22 @@ import StemmaLog
 
 /// A log as the source of shipments, up to its durable end.
 package struct LogSource: ShipmentSource {
-  package let knowledge: VersionVector
+  package let versionVector: VersionVector
   private let log: Log
   private let end: Position
   private let omissions: Omissions?
   private let journals: ReadJournals
 
   /// The current log. The caller prevents refreshing, sealing and purging, but not appending. The
-  /// `knowledge` has the durable events, by the tables. Corruption is thrown, or collected in
+  /// `versionVector` has the durable events, by the tables. Corruption is thrown, or collected in
   /// `omissions` and skipped. Planning then fails for a partition with lost events. The limit
   /// `keeping` is the total `Event.rawSize` up to which a journal's events are kept for shipping.
   package init(
-    _ log: Log, knowledge: VersionVector, around omissions: Omissions? = nil,
+    _ log: Log, versionVector: VersionVector, around omissions: Omissions? = nil,
     keeping limit: Int = ReplicationLimits.keptJournal
   ) {
     self.log = log
-    self.knowledge = knowledge
+    self.versionVector = versionVector
     self.omissions = omissions
     journals = ReadJournals(limit: limit)
     end = log.durableEnd
@@ -61,9 +61,11 @@ package struct LogSource: ShipmentSource {
     }
   }
 
-  package func streamHashes(_ ends: [EventName]) throws(ReplicationError) -> [EventName: StreamHash] {
+  package func streamHashes(_ ends: [QualifiedEventID]) throws(ReplicationError) -> [QualifiedEventID:
+    StreamHash]
+  {
     try Self.reading { () throws(LogError) in
-      try log.streamHashes(ends, of: knowledge, around: omissions)
+      try log.streamHashes(ends, of: versionVector, around: omissions)
     }
   }
 
@@ -79,12 +81,12 @@ package struct LogSource: ShipmentSource {
     while let event = try reader.next()?.event {
       if isKept {
         let digest = digester.digest(of: event).hash
-        read.append(DigestedEvent(event: event, note: reader.note, digest: digest))
+        read.append(DigestedEvent(event: event, message: reader.message, digest: digest))
       }
       guard partitions.contains(event.partition) else { continue }
-      let sequence = event.dot.sequence
+      let sequence = event.id.sequence
       let fresh = StreamRange(
-        partition: event.partition, origin: event.dot.origin, from: sequence, to: sequence, hash: .zero)
+        partition: event.partition, origin: event.id.origin, from: sequence, to: sequence, hash: .zero)
       ranges[StreamID(event), default: fresh].to = sequence
     }
     journals.events[file.start] = isKept ? read : nil
@@ -124,7 +126,7 @@ package struct LogSource: ShipmentSource {
       if left != nil { return left?.next() }
       do throws(LogError) {
         guard let event = try reader?.next()?.event else { return nil }
-        return DigestedEvent(event: event, note: reader?.note, digest: digester.digest(of: event).hash)
+        return DigestedEvent(event: event, message: reader?.message, digest: digester.digest(of: event).hash)
       } catch {
         throw ReplicationError(error)
       }
@@ -135,7 +137,8 @@ package struct LogSource: ShipmentSource {
 extension ReplicationError {
   /// Converts an error of reading the log.
   init(_ error: LogError) {
-    self = if let damage = error.damage { .damagedLog(damage) } else { .failed(error.description) }
+    self =
+      if let corruption = error.corruption { .corruptLog(corruption) } else { .failed(error.description) }
   }
 }
 
@@ -152,11 +155,11 @@ private final class ReadJournals {
   func checkInvariants() {
     for kept in events.values {
       precondition(kept.reduce(0) { $0 + $1.event.rawSize } <= limit, "small journals are kept")
-      var last: [Partition: [Origin: Sequence]] = [:]
+      var last: [Partition: [Origin: SequenceNumber]] = [:]
       for event in kept.map(\.event) {
         let before = last[event.partition, default: [:]]
-          .updateValue(event.dot.sequence, forKey: event.dot.origin)
-        precondition(before.map { $0 < event.dot.sequence } ?? true, "events stand as they came")
+          .updateValue(event.id.sequence, forKey: event.id.origin)
+        precondition(before.map { $0 < event.id.sequence } ?? true, "events stand as they came")
       }
     }
   }

@@ -53,7 +53,7 @@ struct SealedBlocks: Sendable {
     precondition(ahead.count <= end && end <= contents.footer.blocks.count, "each block is opened once")
   }
 
-  /// Nil after the last. Throws `malformed` or `damaged`. Use only one copy of a value.
+  /// Nil after the last. Throws `malformed` or `corrupt`. Use only one copy of a value.
   mutating func next() throws(ReplicationError) -> Opened? {
     openMore()
     assert(holds(checkInvariants))
@@ -61,7 +61,7 @@ struct SealedBlocks: Sendable {
   }
 
   static func lie(_ what: String) -> ReplicationError {
-    .damaged("piece", "\(what) are not what its index says")
+    .corrupt("batch", "\(what) are not what its index says")
   }
 
   private static func open(
@@ -70,14 +70,14 @@ struct SealedBlocks: Sendable {
     let block: BlockReader
     let cursor: BlockCursor
     do throws(Flaw) { block = try contents.block(index) } catch {
-      throw .damaged("piece", "block \(index + 1): \(error)")
+      throw .corrupt("batch", "block \(index + 1): \(error)")
     }
-    do throws(EventsError) { cursor = try block.cursor(.arrival) } catch {
-      throw .damaged("piece", "block \(index + 1): \(error)")
+    do throws(EventsError) { cursor = try block.cursor(.relativePosition) } catch {
+      throw .corrupt("batch", "block \(index + 1): \(error)")
     }
     let partitions: [Int]
     do throws(Flaw) { partitions = try contents.partitions(of: block, index) } catch {
-      throw .damaged("piece", "block \(index + 1): \(error)")
+      throw .corrupt("batch", "block \(index + 1): \(error)")
     }
     try checkKeys(of: block, check)
     var digester = BlockDigester()

@@ -7,14 +7,14 @@ import StemmaSchema
 /// block once, in place, and creates no event.
 ///
 /// Readers skip blocks by the index, so all of it must be correct: order and bounds of blocks,
-/// streams and their hashes, arrivals, sizes, and a complete key filter. Memory: four bytes for
-/// each event, one for each arrival, and the contexts that extend beyond a block.
+/// streams and their hashes, positions, sizes, and a complete key filter. Memory: four bytes for
+/// each event, one for each position, and the contexts that extend beyond a block.
 struct SealedCheck {
   /// A stream of the segment, and the computed hash.
   private struct Stream {
     let partition: Int
     let told: StreamRun
-    /// The index of its first event in `arrivals`.
+    /// The index of its first event in `positions`.
     let first: Int
     var hash = StreamHash.zero
   }
@@ -22,8 +22,8 @@ struct SealedCheck {
   /// A context entry that names an event of the same segment, which must have arrived earlier.
   private struct Dependency {
     var stream: Int
-    var sequence: Sequence
-    var arrival: UInt32
+    var sequence: SequenceNumber
+    var relativePosition: UInt32
   }
 
   private static let none = UInt32.max
@@ -34,14 +34,14 @@ struct SealedCheck {
   private var streams: [Stream] = []
   /// The first stream of each partition, and the total at the end.
   private var firstStreams: [Int] = []
-  /// The arrival of each event, by stream and sequence.
-  private var arrivals: [UInt32] = []
+  /// The position of each event, by stream and sequence.
+  private var positions: [UInt32] = []
   private var isTaken: [Bool]
   private var dependencies: [Dependency] = []
   private var rawBytes: UInt64 = 0
   private var lastKey: RecordKey?
 
-  /// Throws `malformed`, `damaged`, `hostileEvent` or `gap`. Each stream must directly continue
+  /// Throws `malformed`, `corrupt`, `hostileEvent` or `gap`. Each stream must directly continue
   /// `held`, the receiver's version vector. `shipped`: the batch's streams, in the index's order.
   static func run(
     _ blocks: SealedBlocks, held: VersionVector, _ shipped: [ShippedStream]
@@ -59,10 +59,10 @@ struct SealedCheck {
   private init(
     _ contents: SealedContents, _ held: VersionVector, _ shipped: [ShippedStream]
   ) throws(ReplicationError) {
-    guard contents.events <= contents.sizes.end, contents.sizes.end <= UInt64(ReplicationLimits.pieceEvents)
+    guard contents.events <= contents.sizes.end, contents.sizes.end <= UInt64(ReplicationLimits.batchEvents)
     else {
       throw .overLimit(
-        "arrivals of a piece", found: contents.sizes.end, limit: UInt64(ReplicationLimits.pieceEvents))
+        "positions of a batch", found: contents.sizes.end, limit: UInt64(ReplicationLimits.batchEvents))
     }
     self.contents = contents
     self.held = contents.footer.partitions.map { held.partitions[$0.partition] ?? [:] }
@@ -73,7 +73,7 @@ struct SealedCheck {
       var ofPartition: UInt64 = 0
       for run in partition.streams {
         if let last = streams.last, last.partition == index, last.told.origin >= run.origin {
-          throw .malformed("piece", "streams out of order")
+          throw .malformed("batch", "streams out of order")
         }
         var told = run
         told.hash = shipped[streams.count].range.hash
@@ -86,7 +86,7 @@ struct SealedCheck {
     }
     firstStreams.append(streams.count)
     guard count == contents.events else { throw SealedBlocks.lie("numbers of events") }
-    arrivals = [UInt32](repeating: Self.none, count: Int(count))
+    positions = [UInt32](repeating: Self.none, count: Int(count))
   }
 
   // MARK: Blocks
@@ -103,45 +103,47 @@ struct SealedCheck {
   private mutating func takeEvents(of block: SealedBlocks.Opened, _ index: Int) throws(ReplicationError) {
     let cursor = block.cursor
     let entry = contents.footer.blocks[index]
-    var (firstArrival, lastArrival) = (UInt64.max, UInt64.zero)
+    var (firstRelative, lastRelative) = (UInt64.max, UInt64.zero)
     var (lowest, highest) = (Timestamp(rawValue: .max), Timestamp.zero)
     var stream = 0
     var event = 0
     while cursor.advance() {
-      let dot = cursor.dot
+      let id = cursor.id
       let partition = block.partitions[cursor.run]
-      if streams[stream].partition != partition || streams[stream].told.origin != dot.origin {
-        guard let found = self.stream(partition, dot.origin) else { throw SealedBlocks.lie("streams") }
+      if streams[stream].partition != partition || streams[stream].told.origin != id.origin {
+        guard let found = self.stream(partition, id.origin) else { throw SealedBlocks.lie("streams") }
         stream = found
       }
       let told = streams[stream].told
-      let arrival = cursor.arrival
-      guard dot.sequence >= told.from, dot.sequence <= told.to, arrival < contents.sizes.end else {
+      let relativePosition = cursor.relativePosition
+      guard id.sequence >= told.from, id.sequence <= told.to, relativePosition < contents.sizes.end else {
         throw SealedBlocks.lie("streams")
       }
-      let slot = streams[stream].first + Int(dot.sequence.rawValue - told.from.rawValue)
-      guard arrivals[slot] == Self.none, !isTaken[Int(arrival)] else { throw SealedBlocks.lie("streams") }
-      arrivals[slot] = UInt32(arrival)
-      isTaken[Int(arrival)] = true
+      let slot = streams[stream].first + Int(id.sequence.rawValue - told.from.rawValue)
+      guard positions[slot] == Self.none, !isTaken[Int(relativePosition)] else {
+        throw SealedBlocks.lie("streams")
+      }
+      positions[slot] = UInt32(relativePosition)
+      isTaken[Int(relativePosition)] = true
       streams[stream].hash += block.digests[event]
       event += 1
-      firstArrival = min(firstArrival, arrival)
-      lastArrival = max(lastArrival, arrival)
+      firstRelative = min(firstRelative, relativePosition)
+      lastRelative = max(lastRelative, relativePosition)
       lowest = min(lowest, cursor.timestamp)
       highest = max(highest, cursor.timestamp)
-      if cursor.commit.origin != dot.origin {
+      if cursor.commit.origin != id.origin {
         throw .hostileEvent(name(cursor), "its commit \(cursor.commit) is another origin's")
       }
       // An implicit context names earlier events of the block, which were checked there.
       if !cursor.isContextImplicit { try takeContext(of: cursor, partition) }
     }
-    guard firstArrival == entry.firstArrival, lastArrival == entry.lastArrival,
+    guard firstRelative == entry.firstRelative, lastRelative == entry.lastRelative,
       lowest == entry.lowestTimestamp, highest == entry.highestTimestamp
     else { throw SealedBlocks.lie("times of events") }
   }
 
-  private func name(_ cursor: BlockCursor) -> EventName {
-    EventName(partition: cursor.partition, dot: cursor.dot)
+  private func name(_ cursor: BlockCursor) -> QualifiedEventID {
+    QualifiedEventID(partition: cursor.partition, id: cursor.id)
   }
 
   /// A binary search: the streams of a partition are sorted by origin.
@@ -163,7 +165,8 @@ struct SealedCheck {
           throw .gap(cursor.partition, entry.origin, expected: head.next, found: entry.sequence)
         }
         dependencies.append(
-          Dependency(stream: stream, sequence: entry.sequence, arrival: UInt32(cursor.arrival)))
+          Dependency(
+            stream: stream, sequence: entry.sequence, relativePosition: UInt32(cursor.relativePosition)))
       }
       let (sum, overflow) = depth.addingReportingOverflow(entry.sequence.rawValue)
       depth = overflow ? .max : sum
@@ -175,17 +178,17 @@ struct SealedCheck {
 
   // MARK: End
 
-  /// Traps if an event counts for two streams, or two events share an arrival.
+  /// Traps if an event counts for two streams, or two events share an position.
   func checkInvariants() {
     precondition(firstStreams.count == contents.footer.partitions.count + 1, "each partition has streams")
     var first = 0
     for stream in streams {
-      precondition(stream.first == first, "the arrivals of streams stand one behind the other")
+      precondition(stream.first == first, "the positions of streams stand one behind the other")
       first += Int(stream.told.to.rawValue - stream.told.from.rawValue + 1)
     }
-    precondition(first == arrivals.count, "each event has an arrival")
+    precondition(first == positions.count, "each event has an relativePosition")
     precondition(
-      arrivals.count { $0 != Self.none } == isTaken.count { $0 }, "each arrival is one event's")
+      positions.count { $0 != Self.none } == isTaken.count { $0 }, "each relativePosition is one event's")
   }
 
   private func finish() throws(ReplicationError) {
@@ -194,14 +197,14 @@ struct SealedCheck {
     for stream in streams {
       guard stream.hash == stream.told.hash else { throw SealedBlocks.lie("streams") }
       let count = Int(stream.told.to.rawValue - stream.told.from.rawValue)
-      for slot in stream.first..<stream.first + count where arrivals[slot] >= arrivals[slot + 1] {
-        throw SealedBlocks.lie("arrivals")
+      for slot in stream.first..<stream.first + count where positions[slot] >= positions[slot + 1] {
+        throw SealedBlocks.lie("positions")
       }
     }
     for dependency in dependencies {
       let stream = streams[dependency.stream]
       let slot = stream.first + Int(dependency.sequence.rawValue - stream.told.from.rawValue)
-      guard arrivals[slot] < dependency.arrival else {
+      guard positions[slot] < dependency.relativePosition else {
         throw .gap(
           contents.footer.partitions[stream.partition].partition, stream.told.origin,
           expected: stream.told.from, found: dependency.sequence)

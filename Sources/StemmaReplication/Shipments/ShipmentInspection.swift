@@ -20,7 +20,7 @@ package struct ShipmentInspection {
 
   /// Whether the bytes begin with the magic of a shipment.
   package static func recognizes(_ source: InspectedFile) throws(LogError) -> Bool {
-    try source.bytes(at: 0, count: PieceLayout.magic.count) == PieceLayout.magic
+    try source.bytes(at: 0, count: BatchLayout.magic.count) == BatchLayout.magic
   }
 
   /// Throws only errors of the operating system.
@@ -29,7 +29,7 @@ package struct ShipmentInspection {
   ) throws(LogError) {
     var inspection = Self(source, request, body)
     while inspection.end < source.size {
-      inspection.end = try inspection.piece(from: inspection.end)
+      inspection.end = try inspection.batch(from: inspection.end)
       assert(holds(inspection.checkInvariants))
     }
   }
@@ -48,7 +48,7 @@ package struct ShipmentInspection {
 
   /// Traps if a batch is empty or ends after the file. Debug builds call it after each batch.
   private func checkInvariants() {
-    precondition(end > 0 && end <= source.size, "a piece is a part of its file")
+    precondition(end > 0 && end <= source.size, "a batch is a part of its file")
     precondition(number > 0, "blocks are counted from one")
   }
 
@@ -57,18 +57,18 @@ package struct ShipmentInspection {
   }
 
   /// Reports a batch and returns its end: the start of the next one, or the end of the file.
-  private mutating func piece(from start: UInt64) throws(LogError) -> UInt64 {
-    let next = try source.first(PieceLayout.magic, in: start + 1..<source.size)
+  private mutating func batch(from start: UInt64) throws(LogError) -> UInt64 {
+    let next = try source.first(BatchLayout.magic, in: start + 1..<source.size)
     let end = next ?? source.size
-    let trailerSize = UInt64(PieceLayout.trailerSize)
+    let trailerSize = UInt64(BatchLayout.trailerSize)
     let trailer =
       end - start > trailerSize ? try trailer(at: end - trailerSize, of: start) : nil
     isVouched = trailer?.flaws.isEmpty ?? false
     report(try header(at: start, before: end))
-    var offset = min(end, start + UInt64(PieceLayout.headerSize))
+    var offset = min(end, start + UInt64(BatchLayout.headerSize))
     let form = try source.bytes(at: start + 9, count: 1).first
     offset =
-      form == PieceLayout.Form.sealed.rawValue ? try sealedFile(offset..<end) : try blocks(offset..<end)
+      form == BatchLayout.Form.sealed.rawValue ? try sealedFile(offset..<end) : try blocks(offset..<end)
     guard let trailer, end - offset >= trailerSize else {
       var part = InspectedPart(.trailer, at: offset, end - offset)
       part.complain(.cutShort(expected: trailerSize, found: end - offset))
@@ -81,8 +81,8 @@ package struct ShipmentInspection {
   }
 
   private func header(at start: UInt64, before end: UInt64) throws(LogError) -> InspectedPart {
-    let size = UInt64(PieceLayout.headerSize)
-    let bytes = try source.bytes(at: start, count: PieceLayout.headerSize)
+    let size = UInt64(BatchLayout.headerSize)
+    let bytes = try source.bytes(at: start, count: BatchLayout.headerSize)
     var part = InspectedPart(.header, at: start, min(size, end - start))
     guard part.length == size else {
       part.complain(.cutShort(expected: size, found: part.length))
@@ -90,11 +90,11 @@ package struct ShipmentInspection {
     }
     do throws(ReplicationError) {
       let expected = try bytes.read(from: 8) { (reader) throws(ReplicationError) in
-        part.say("version", UInt64(try reader.byte("piece")))
-        part.say("form", UInt64(try reader.byte("piece")))
-        _ = try reader.bytes(2, "piece")
-        let expected = try reader.fixed32("piece")
-        part.say("log", LogID(try reader.fixed("piece")).description)
+        part.say("version", UInt64(try reader.byte("batch")))
+        part.say("form", UInt64(try reader.byte("batch")))
+        _ = try reader.bytes(2, "batch")
+        let expected = try reader.fixed32("batch")
+        part.say("log", LogID(try reader.fixed("batch")).description)
         return expected
       }
       let found = CRC32C.of(bytes[..<12])
@@ -117,9 +117,9 @@ package struct ShipmentInspection {
         continue
       }
       let next = try scan.next(from: offset + 1, before: range.upperBound)
-      let behind = range.upperBound - offset > UInt64(PieceLayout.trailerSize)
+      let behind = range.upperBound - offset > UInt64(BatchLayout.trailerSize)
       let end =
-        next?.offset ?? (behind ? range.upperBound - UInt64(PieceLayout.trailerSize) : range.upperBound)
+        next?.offset ?? (behind ? range.upperBound - UInt64(BatchLayout.trailerSize) : range.upperBound)
       var part = InspectedPart(.block, at: offset, end - offset, number: number)
       part.complain(.malformed("length of a block"))
       if request.wants(number) { body(part) }
@@ -134,7 +134,7 @@ package struct ShipmentInspection {
   /// Reports the blocks, the footer and the key filter of a segment. Returns the start of the
   /// batch's footer. If the lengths at the end are unreadable, the whole range is unknown.
   private mutating func sealedFile(_ range: Range<UInt64>) throws(LogError) -> UInt64 {
-    let end = range.upperBound - min(range.upperBound - range.lowerBound, UInt64(PieceLayout.trailerSize))
+    let end = range.upperBound - min(range.upperBound - range.lowerBound, UInt64(BatchLayout.trailerSize))
     guard let (content, sealed) = try sealedContents(range.lowerBound..<end) else {
       var part = InspectedPart(.unknown, at: range.lowerBound, end - range.lowerBound)
       part.complain(.malformed("sealed file"))
@@ -175,9 +175,9 @@ package struct ShipmentInspection {
     let sizes: SealedContents.Sizes
     do throws(ReplicationError) {
       sizes = try footer.read { (reader) throws(ReplicationError) in
-        let count = try reader.count("events of a piece", limit: ReplicationLimits.pieceEvents)
-        _ = try Piece.streams(from: &reader, eventCount: count)
-        return try Piece.sizes(from: &reader)
+        let count = try reader.count("events of a batch", limit: ReplicationLimits.batchEvents)
+        _ = try Batch.streams(from: &reader, eventCount: count)
+        return try Batch.sizes(from: &reader)
       }
     } catch { return nil }
     let bytes = try source.bytes(
@@ -227,13 +227,13 @@ package struct ShipmentInspection {
     let bytes = try source.bytes(at: range.lowerBound, count: Int(length))
     do throws(ReplicationError) {
       try bytes.read { (reader) throws(ReplicationError) in
-        let count = try reader.count("events of a piece", limit: ReplicationLimits.pieceEvents)
+        let count = try reader.count("events of a batch", limit: ReplicationLimits.batchEvents)
         part.say("events", UInt64(count))
-        let streams = try Piece.streams(from: &reader, eventCount: count)
+        let streams = try Batch.streams(from: &reader, eventCount: count)
         part.say("streams", UInt64(streams.count))
         part.say("partitions", UInt64(Set(streams.map(\.range.partition)).count))
-        if !reader.isAtEnd { _ = try Piece.sizes(from: &reader) }
-        try reader.finish("footer of a piece")
+        if !reader.isAtEnd { _ = try Batch.sizes(from: &reader) }
+        try reader.finish("footer of a batch")
       }
     } catch { part.complain(.malformed("footer")) }
     return part
@@ -241,12 +241,12 @@ package struct ShipmentInspection {
 
   /// The trailer of the batch that begins at `start`.
   private func trailer(at offset: UInt64, of start: UInt64) throws(LogError) -> InspectedPart {
-    var part = InspectedPart(.trailer, at: offset, UInt64(PieceLayout.trailerSize))
-    let bytes = try source.bytes(at: offset + 4, count: PieceLayout.trailerSize - 4)
+    var part = InspectedPart(.trailer, at: offset, UInt64(BatchLayout.trailerSize))
+    let bytes = try source.bytes(at: offset + 4, count: BatchLayout.trailerSize - 4)
     let (crc, sum) = try digests(of: start..<offset + 4)
     do throws(ReplicationError) {
       let (expected, digest) = try bytes.read { (reader) throws(ReplicationError) in
-        (try reader.fixed32("piece"), Array(try reader.bytes(32, "piece")))
+        (try reader.fixed32("batch"), Array(try reader.bytes(32, "batch")))
       }
       part.say("digest", digest.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined())
       if crc != expected {

@@ -11,13 +11,13 @@ package struct ShipmentPlan: Sendable {
     /// Whether the receiver wants all of it and will hold exactly the events before it.
     var isWhole = false
     /// The last sequence in the file of each stream that it ships.
-    var ends: [StreamID: Sequence] = [:]
+    var ends: [StreamID: SequenceNumber] = [:]
   }
 
   /// Oldest first, without files that ship nothing.
   package let files: [PlannedFile]
   /// The sender's version vector in scope, which the receiver covers after the shipment.
-  package let knowledge: VersionVector
+  package let versionVector: VersionVector
   /// The receiver's version vector, as the receiver sent it.
   package let receiver: VersionVector
   /// How many events the shipment has.
@@ -30,15 +30,15 @@ package struct ShipmentPlan: Sendable {
     names: (own: String, peer: String)
   ) throws(ReplicationError) {
     self.receiver = receiver
-    knowledge = source.knowledge.restricted { scope.contains($0) }
-    var missing: [StreamID: Sequence] = [:]
-    var shared: [EventName: StreamHash] = [:]
+    versionVector = source.versionVector.restricted { scope.contains($0) }
+    var missing: [StreamID: SequenceNumber] = [:]
+    var shared: [QualifiedEventID: StreamHash] = [:]
     var count: UInt64 = 0
-    for partition in knowledge.sortedPartitions {
-      for (origin, head) in knowledge.streams(of: partition) {
+    for partition in versionVector.sortedPartitions {
+      for (origin, head) in versionVector.streams(of: partition) {
         let known = receiver[partition, origin].sequence
         guard known <= head.sequence else { continue }
-        let end = EventName(partition: partition, dot: EventID(origin, known))
+        let end = QualifiedEventID(partition: partition, id: EventID(origin, known))
         if known == head.sequence {
           shared[end] = head.hash
         } else {
@@ -48,9 +48,10 @@ package struct ShipmentPlan: Sendable {
       }
     }
     eventCount = count
-    let ends = missing.keys.compactMap { stream -> EventName? in
+    let ends = missing.keys.compactMap { stream -> QualifiedEventID? in
       let known = receiver[stream.partition, stream.origin].sequence
-      return known > .zero ? EventName(partition: stream.partition, dot: EventID(stream.origin, known)) : nil
+      return known > .zero
+        ? QualifiedEventID(partition: stream.partition, id: EventID(stream.origin, known)) : nil
     }
     if !ends.isEmpty { shared.merge(try source.streamHashes(ends)) { own, _ in own } }
     try Self.compare(shared, ends, receiver, names)
@@ -62,12 +63,13 @@ package struct ShipmentPlan: Sendable {
       for range in try source.streams(of: file, in: Set(missing.keys.map(\.partition))) {
         // Events may have been appended since the version vector was read.
         guard let end = missing[range.stream], range.from <= end else { continue }
-        guard range.to == end || range.to > end && end == knowledge[range.partition, range.origin].sequence
+        guard
+          range.to == end || range.to > end && end == versionVector[range.partition, range.origin].sequence
         else { throw Self.contradiction(range.stream) }
         let known = receiver[range.partition, range.origin].sequence
         entry.partitions.insert(range.partition)
         entry.ends[range.stream] = end
-        missing[range.stream] = range.from > known.next ? Sequence(range.from.rawValue - 1) : nil
+        missing[range.stream] = range.from > known.next ? SequenceNumber(range.from.rawValue - 1) : nil
         if range.from > known, range.to == end { whole += range.to.rawValue - range.from.rawValue + 1 }
       }
       entry.isWhole = whole == file.events
@@ -85,12 +87,12 @@ package struct ShipmentPlan: Sendable {
 
   /// Compares the hashes of streams at the receiver's end. `ends`: those that must be present.
   private static func compare(
-    _ shared: [EventName: StreamHash], _ ends: [EventName], _ receiver: VersionVector,
+    _ shared: [QualifiedEventID: StreamHash], _ ends: [QualifiedEventID], _ receiver: VersionVector,
     _ names: (own: String, peer: String)
   ) throws(ReplicationError) {
     for end in ends where shared[end] == nil { throw contradiction(StreamID(end)) }
     for (end, hash) in shared.sorted(by: { StreamID($0.key) < StreamID($1.key) }) {
-      let (partition, origin) = (end.partition, end.dot.origin)
+      let (partition, origin) = (end.partition, end.id.origin)
       let theirs = receiver[partition, origin]
       guard hash != theirs.hash else { continue }
       throw .fork(

@@ -5,7 +5,7 @@ import StemmaSchema
 /// Checks the batches of a shipment in order against this node's version vector. Pure: it writes
 /// nothing, and a rejected batch leaves the reader unchanged.
 ///
-/// A batch is rejected if it is corrupt (`Piece`), starts a stream beyond the held events (gap) or
+/// A batch is rejected if it is corrupt (`Batch`), starts a stream beyond the held events (gap) or
 /// on other events (fork). It is also rejected for a partition that was not requested, or an event
 /// that no correct writer creates (`EventCheck`). Held events are compared and skipped. A batch
 /// only adds events.
@@ -23,73 +23,74 @@ package struct ShipmentReader: Sendable {
   /// The log that must have sent the batches.
   private let sender: LogID
   /// This node's version vector in scope after all batches that were read are adopted.
-  package private(set) var knowledge: VersionVector
+  package private(set) var versionVector: VersionVector
 
   package init(
-    sender: LogID, scope: NarrowedScope, knowledge: VersionVector, schema: Schema,
+    sender: LogID, scope: NarrowedScope, versionVector: VersionVector, schema: Schema,
     names: (own: String, peer: String), trustsIndexes: Bool = false, isDigested: Bool = true
   ) {
     self.scope = scope
     self.isDigested = isDigested
     self.trustsIndexes = trustsIndexes
     self.sender = sender
-    self.knowledge = knowledge.restricted { scope.contains($0) }
+    self.versionVector = versionVector.restricted { scope.contains($0) }
     self.names = names
     check = EventCheck(schema: schema)
   }
 
-  package mutating func read(_ bytes: [UInt8]) throws(ReplicationError) -> VerifiedPiece {
+  package mutating func read(_ bytes: [UInt8]) throws(ReplicationError) -> VerifiedBatch {
     try read(arrived([bytes[...]]))
   }
 
   /// Traps if the version vector exceeds the scope. Debug builds call it after each batch.
   func checkInvariants() {
-    precondition(knowledge.partitions.keys.allSatisfy(scope.contains), "only what was asked for is received")
     precondition(
-      knowledge.partitions.values.allSatisfy { !$0.isEmpty }, "of each partition something is held")
+      versionVector.partitions.keys.allSatisfy(scope.contains), "only what was asked for is received")
+    precondition(
+      versionVector.partitions.values.allSatisfy { !$0.isEmpty }, "of each partition something is held")
   }
 
   /// A received batch, in parts, to be read after the earlier ones.
-  func arrived(_ parts: [ArraySlice<UInt8>]) -> ArrivedPiece {
-    ArrivedPiece(parts, trustsIndexes ? nil : check, isDigested: isDigested)
+  func arrived(_ parts: [ArraySlice<UInt8>]) -> ReceivedBatch {
+    ReceivedBatch(parts, trustsIndexes ? nil : check, isDigested: isDigested)
   }
 
-  mutating func read(_ arrived: ArrivedPiece) throws(ReplicationError) -> VerifiedPiece {
+  mutating func read(_ arrived: ReceivedBatch) throws(ReplicationError) -> VerifiedBatch {
     let (came, blocks) = try arrived.take()
-    var piece = came
-    guard piece.sender == sender else {
-      throw .malformed("piece", "it comes from log \(piece.sender), not from \(sender)")
+    var batch = came
+    guard batch.sender == sender else {
+      throw .malformed("batch", "it comes from log \(batch.sender), not from \(sender)")
     }
-    for stream in piece.streams where !scope.contains(stream.range.partition) {
+    for stream in batch.streams where !scope.contains(stream.range.partition) {
       throw .foreignPartition(stream.range.partition)
     }
-    if piece.sealed != nil, !piece.continues(knowledge) { piece = try piece.unpacked() }
-    let verified = VerifiedPiece(piece: piece, storedSize: arrived.storedSize, names: names)
-    if try verified.sealed(above: knowledge) != nil {
-      if let blocks { try SealedCheck.run(blocks, held: knowledge, piece.streams) }
-      for stream in piece.streams { knowledge[stream.range.partition, stream.range.origin] = stream.head }
+    if batch.sealed != nil, !batch.continues(versionVector) { batch = try batch.unpacked() }
+    let verified = VerifiedBatch(batch: batch, storedSize: arrived.storedSize, names: names)
+    if try verified.sealed(above: versionVector) != nil {
+      if let blocks { try SealedCheck.run(blocks, held: versionVector, batch.streams) }
+      for stream in batch.streams { versionVector[stream.range.partition, stream.range.origin] = stream.head }
       assert(holds(checkInvariants))
       return verified
     }
-    var seen = knowledge
-    try verified.forEachNew(of: piece, above: knowledge) { event, digest throws(ReplicationError) in
+    var seen = versionVector
+    try verified.forEachNew(of: batch, above: versionVector) { event, digest throws(ReplicationError) in
       try check.check(event, held: seen)
-      let head = seen[event.partition, event.dot.origin]
-      seen[event.partition, event.dot.origin] = StreamHead(
-        sequence: event.dot.sequence, hash: head.hash + digest)
+      let head = seen[event.partition, event.id.origin]
+      seen[event.partition, event.id.origin] = StreamHead(
+        sequence: event.id.sequence, hash: head.hash + digest)
     }
-    knowledge = seen
+    versionVector = seen
     assert(holds(checkInvariants))
     return verified
   }
 
   /// Checks that this node holds all events that the sender announced after its last batch.
   package func finish(_ end: TransferEnd) throws(ReplicationError) {
-    if let partition = end.knowledge.sortedPartitions.first(where: { !scope.contains($0) }) {
+    if let partition = end.versionVector.sortedPartitions.first(where: { !scope.contains($0) }) {
       throw .foreignPartition(partition)
     }
-    if let fork = knowledge.fork(against: end.knowledge, names: names) { throw .fork(fork) }
-    for lag in knowledge.lag(against: end.knowledge) where lag.behind > 0 {
+    if let fork = versionVector.fork(against: end.versionVector, names: names) { throw .fork(fork) }
+    for lag in versionVector.lag(against: end.versionVector) where lag.behind > 0 {
       throw .incomplete("\(lag.behind) events of \(lag.partition) did not come")
     }
   }
@@ -97,37 +98,37 @@ package struct ShipmentReader: Sendable {
 
 /// A valid batch that fits its reader's version vector. At adoption the node may hold more:
 /// `remaining(above:)` compares again, under the writer lock.
-package struct VerifiedPiece: Sendable {
-  private let piece: Piece
+package struct VerifiedBatch: Sendable {
+  private let batch: Batch
   /// The size as received.
   package let storedSize: Int
   private let names: (own: String, peer: String)
 
-  init(piece: Piece, storedSize: Int, names: (own: String, peer: String)) {
-    self.piece = piece
+  init(batch: Batch, storedSize: Int, names: (own: String, peer: String)) {
+    self.batch = batch
     self.storedSize = storedSize
     self.names = names
   }
 
-  package var streams: [ShippedStream] { piece.streams }
-  package var eventCount: Int { piece.eventCount }
+  package var streams: [ShippedStream] { batch.streams }
+  package var eventCount: Int { batch.eventCount }
 
   /// The digest of one event; nil if the batch does not hold it.
-  package func digest(of name: EventName) throws(ReplicationError) -> StreamHash? {
+  package func digest(of name: QualifiedEventID) throws(ReplicationError) -> StreamHash? {
     let isHeld = streams.map(\.range).contains {
-      $0.partition == name.partition && $0.origin == name.dot.origin
-        && $0.from <= name.dot.sequence && name.dot.sequence <= $0.to
+      $0.partition == name.partition && $0.origin == name.id.origin
+        && $0.from <= name.id.sequence && name.id.sequence <= $0.to
     }
     guard isHeld else { return nil }
-    let piece = try piece.unpacked()
-    return zip(piece.events, piece.digests).first { $0.0.name == name }?.1
+    let batch = try batch.unpacked()
+    return zip(batch.events, batch.digests).first { $0.0.name == name }?.1
   }
 
   /// The batch's segment, if all of it is new and continues the held events, so that it can be
   /// adopted unchanged. Nil otherwise: then use `remaining(above:)`. Throws `fork`.
-  package func sealed(above knowledge: VersionVector) throws(ReplicationError) -> SealedContents? {
-    guard let sealed = piece.sealed, piece.continues(knowledge) else { return nil }
-    try compare(with: knowledge, piece)
+  package func sealed(above versionVector: VersionVector) throws(ReplicationError) -> SealedContents? {
+    guard let sealed = batch.sealed, batch.continues(versionVector) else { return nil }
+    try compare(with: versionVector, batch)
     return sealed
   }
 
@@ -144,54 +145,54 @@ package struct VerifiedPiece: Sendable {
     return UInt64(adopted.events.count)
   }
 
-  /// The missing events, in the sender's arrival order, with the authors and messages of their
+  /// The missing events, in the sender's position order, with the authors and messages of their
   /// commits. Nil if none are missing. Throws `gap` or `fork`.
-  package func remaining(above knowledge: VersionVector) throws(ReplicationError) -> AdoptedEvents? {
+  package func remaining(above versionVector: VersionVector) throws(ReplicationError) -> AdoptedEvents? {
     var events: [Event] = []
     var commits: Set<CommitID> = []
-    let piece = try piece.unpacked()
-    try forEachNew(of: piece, above: knowledge) { event, _ throws(ReplicationError) in
+    let batch = try batch.unpacked()
+    try forEachNew(of: batch, above: versionVector) { event, _ throws(ReplicationError) in
       events.append(event)
       commits.insert(event.commit)
     }
     guard !events.isEmpty else { return nil }
-    return AdoptedEvents(events, notes: piece.notes.filter { commits.contains($0.key) })
+    return AdoptedEvents(events, messages: batch.messages.filter { commits.contains($0.key) })
   }
 
   /// Compares every stream with the held one, then passes the missing events to `body`.
   func forEachNew(
-    of piece: Piece, above knowledge: VersionVector,
+    of batch: Batch, above versionVector: VersionVector,
     _ body: (Event, StreamHash) throws(ReplicationError) -> Void
   ) throws(ReplicationError) {
-    try compare(with: knowledge, piece)
-    for (event, digest) in zip(piece.events, piece.digests)
-    where event.dot.sequence > knowledge[event.partition, event.dot.origin].sequence {
+    try compare(with: versionVector, batch)
+    for (event, digest) in zip(batch.events, batch.digests)
+    where event.id.sequence > versionVector[event.partition, event.id.origin].sequence {
       try body(event, digest)
     }
   }
 
   /// Compares each stream of the batch with ours, at our end. A stream of which we hold more than
   /// the batch cannot be compared, and none of it is adopted.
-  private func compare(with knowledge: VersionVector, _ piece: Piece) throws(ReplicationError) {
+  private func compare(with versionVector: VersionVector, _ batch: Batch) throws(ReplicationError) {
     var stated = VersionVector()
-    for stream in piece.streams {
+    for stream in batch.streams {
       let range = stream.range
-      let head = knowledge[range.partition, range.origin]
+      let head = versionVector[range.partition, range.origin]
       guard range.from <= head.sequence.next else {
         throw .gap(range.partition, range.origin, expected: head.sequence.next, found: range.from)
       }
       stated[range.partition, range.origin] = StreamHead(
-        sequence: Sequence(range.from.rawValue - 1), hash: stream.hashBefore)
+        sequence: SequenceNumber(range.from.rawValue - 1), hash: stream.hashBefore)
     }
-    for (event, digest) in zip(piece.events, piece.digests) {
-      let held = knowledge[event.partition, event.dot.origin].sequence
-      guard event.dot.sequence <= held else { continue }
-      let before = stated[event.partition, event.dot.origin]
-      stated[event.partition, event.dot.origin] = StreamHead(
-        sequence: event.dot.sequence, hash: before.hash + digest)
+    for (event, digest) in zip(batch.events, batch.digests) {
+      let held = versionVector[event.partition, event.id.origin].sequence
+      guard event.id.sequence <= held else { continue }
+      let before = stated[event.partition, event.id.origin]
+      stated[event.partition, event.id.origin] = StreamHead(
+        sequence: event.id.sequence, hash: before.hash + digest)
     }
-    for range in piece.streams.map(\.range) {
-      let own = knowledge[range.partition, range.origin]
+    for range in batch.streams.map(\.range) {
+      let own = versionVector[range.partition, range.origin]
       let theirs = stated[range.partition, range.origin]
       guard own.sequence == theirs.sequence, own.hash != theirs.hash else { continue }
       throw .fork(
@@ -203,10 +204,10 @@ package struct VerifiedPiece: Sendable {
   }
 }
 
-extension Piece {
+extension Batch {
   /// Whether every stream directly continues a version vector.
-  func continues(_ knowledge: VersionVector) -> Bool {
-    streams.allSatisfy { $0.range.from == knowledge[$0.range.partition, $0.range.origin].sequence.next }
+  func continues(_ versionVector: VersionVector) -> Bool {
+    streams.allSatisfy { $0.range.from == versionVector[$0.range.partition, $0.range.origin].sequence.next }
   }
 }
 

@@ -1,24 +1,24 @@
 import StemmaEvents
 import StemmaLog
 
-/// The source of a shipment: a log as files in arrival order. The listed files must not change
-/// while the shipment is written, except that the last one may grow. Events beyond `knowledge` are
-/// not shipped.
+/// The source of a shipment: a log as files in position order. The listed files must not change
+/// while the shipment is written, except that the last one may grow. Events beyond `versionVector`
+/// are not shipped.
 package protocol ShipmentSource {
   /// The events that the files hold, at least.
-  var knowledge: VersionVector { get }
+  var versionVector: VersionVector { get }
   /// All files, oldest first. Reads no events.
   func shipmentFiles() throws(ReplicationError) -> [SourceFile]
   /// The ranges of the streams of some partitions in a file, possibly without hashes.
   func streams(
     of file: SourceFile, in partitions: Set<Partition>
   ) throws(ReplicationError) -> [StreamRange]
-  /// The hashes of streams of `knowledge` up to the sequences in `ends`. Reads the files with the
-  /// later events. Omits a stream that cannot be read that far back.
-  func streamHashes(_ ends: [EventName]) throws(ReplicationError) -> [EventName: StreamHash]
-  /// The events of some partitions in a file, in arrival order, before the file's `end`. Reads only
-  /// the blocks that they need, and reports errors when the event is pulled. The caller may request
-  /// a file before it has pulled the earlier files' events.
+  /// The hashes of streams of `versionVector` up to the sequences in `ends`. Reads the files with
+  /// the later events. Omits a stream that cannot be read that far back.
+  func streamHashes(_ ends: [QualifiedEventID]) throws(ReplicationError) -> [QualifiedEventID: StreamHash]
+  /// The events of some partitions in a file, in position order, before the file's `end`. Reads
+  /// only the blocks that they need, and reports errors when the event is pulled. The caller may
+  /// request a file before it has pulled the earlier files' events.
   func events(of file: SourceFile, in partitions: Set<Partition>) -> EventPull
   /// A file to ship unchanged. Nil if it is not a segment, or has less than `least` bytes of events
   /// (`Event.rawSize`), which are better shipped together with others.
@@ -53,14 +53,16 @@ package struct StreamRange: Hashable, Sendable {
   package var partition: Partition
   package var origin: Origin
   /// The first and the last event, both inclusive.
-  package var from: Sequence
-  package var to: Sequence
+  package var from: SequenceNumber
+  package var to: SequenceNumber
   /// The hash of these events alone.
   package var hash: StreamHash
 
   package var stream: StreamID { StreamID(partition: partition, origin: origin) }
 
-  package init(partition: Partition, origin: Origin, from: Sequence, to: Sequence, hash: StreamHash) {
+  package init(
+    partition: Partition, origin: Origin, from: SequenceNumber, to: SequenceNumber, hash: StreamHash
+  ) {
     self.partition = partition
     self.origin = origin
     self.from = from

@@ -4,7 +4,7 @@ import StemmaLog
 /// Encodes the batches of a planned shipment in order. Another thread encodes the next batch while
 /// the caller uses the last one, so memory holds two batches for any size of log.
 ///
-/// Reads the planned files in arrival order. Ends a batch at a commit boundary after `pieceTarget`
+/// Reads the planned files in position order. Ends a batch at a commit boundary after `batchTarget`
 /// bytes of events. A batch may span several small files. A segment of which the receiver lacks
 /// everything is a batch unchanged, unless it is small. Other large batches are laid out as a
 /// segment too, which the receiver checks in place and adopts unchanged.
@@ -12,7 +12,7 @@ package struct ShipmentWriter<Source: ShipmentSource> {
   private let source: Source
   private let plan: ShipmentPlan
   private let sender: LogID
-  private let pieceTarget: Int
+  private let batchTarget: Int
   /// Whether batches have digests, as all that leave the process do.
   private let isDigesting: Bool
   private let bytesReadBefore: UInt64
@@ -28,29 +28,29 @@ package struct ShipmentWriter<Source: ShipmentSource> {
   /// The stream of the last event, because the next event usually has the same.
   private var current: OpenStream?
   private var pending: DigestedEvent?
-  private var piece = PieceDraft()
+  private var batch = BatchDraft()
   /// A segment that is the next batch, unchanged.
   private var sealed: (file: SealedFile, planned: ShipmentPlan.PlannedFile)?
   /// The batch after the last returned one, or the reason for its absence.
-  private var coming: Result<EncodedPiece?, ReplicationError>?
+  private var coming: Result<EncodedBatch?, ReplicationError>?
   /// Raw size of events above which they are worth a segment of their own.
-  private var sealedSize: Int { pieceTarget / 8 }
+  private var sealedSize: Int { batchTarget / 8 }
 
   /// Batches, events and bytes so far.
-  package private(set) var pieceCount: UInt64 = 0
+  package private(set) var batchCount: UInt64 = 0
   package private(set) var eventCount: UInt64 = 0
   package private(set) var bytesShipped: UInt64 = 0
 
   /// `bytesReadBefore`: the source's count before planning, so that the plan's reads count too.
   package init(
     source: Source, plan: ShipmentPlan, sender: LogID, bytesReadBefore: UInt64,
-    pieceTarget: Int = ReplicationLimits.pieceTarget, isDigesting: Bool = true
+    batchTarget: Int = ReplicationLimits.batchTarget, isDigesting: Bool = true
   ) {
     self.source = source
     self.plan = plan
     heads = plan.receiver
     self.sender = sender
-    self.pieceTarget = pieceTarget
+    self.batchTarget = batchTarget
     self.isDigesting = isDigesting
     self.bytesReadBefore = bytesReadBefore
   }
@@ -60,20 +60,21 @@ package struct ShipmentWriter<Source: ShipmentSource> {
 
   /// The final message to the receiver.
   package var end: TransferEnd {
-    TransferEnd(pieces: pieceCount, events: eventCount, bytesRead: bytesRead, knowledge: plan.knowledge)
+    TransferEnd(
+      batches: batchCount, events: eventCount, bytesRead: bytesRead, versionVector: plan.versionVector)
   }
 
   /// The next batch, or nil after the last. Throws `failed` if the log is unreadable or contradicts
   /// its own footers or the plan. Reads ahead.
   package mutating func next() throws(ReplicationError) -> [UInt8]? {
     if coming == nil { coming = begun() }
-    guard let piece = try coming?.get() else { return nil }
+    guard let batch = try coming?.get() else { return nil }
     // The batch after a segment needs the hashes of its streams, which its encoding yields.
-    if !piece.isSealed { coming = begun() }
+    if !batch.isSealed { coming = begun() }
     let bytes: [UInt8]
     do throws(ReplicationError) {
       let streams: [ShippedStream]
-      (bytes, streams) = try piece.made.take().get()
+      (bytes, streams) = try batch.made.take().get()
       for stream in streams {
         heads[stream.range.partition, stream.range.origin] = stream.head
         try compare(stream.head, stream.range.stream)
@@ -83,12 +84,12 @@ package struct ShipmentWriter<Source: ShipmentSource> {
       coming = .failure(error)
       throw error
     }
-    if piece.isSealed { coming = begun() }
-    guard bytes.count <= ReplicationLimits.piece else {
-      throw .failed("a commit takes \(bytes.count) bytes, more than a piece of a shipment can hold")
+    if batch.isSealed { coming = begun() }
+    guard bytes.count <= ReplicationLimits.batch else {
+      throw .failed("a commit takes \(bytes.count) bytes, more than a batch of a shipment can hold")
     }
-    pieceCount += 1
-    eventCount += UInt64(piece.events)
+    batchCount += 1
+    eventCount += UInt64(batch.events)
     bytesShipped += UInt64(bytes.count)
     assert(holds(checkInvariants))
     return bytes
@@ -100,32 +101,32 @@ package struct ShipmentWriter<Source: ShipmentSource> {
     precondition(pull == nil || nextFile < plan.files.count, "what is read is of a file")
     precondition(pull == nil || sealed == nil, "a file travels as it is, or by its events")
     precondition(upcoming.count <= Self.filesAhead, "memory is bounded")
-    precondition(pieceCount <= eventCount, "a piece has an event")
+    precondition(batchCount <= eventCount, "a batch has an event")
     if let current {
       let head = heads[current.partition, current.origin]
       precondition(current.head.sequence >= head.sequence, "a stream is read forwards")
     }
-    piece.checkInvariants()
+    batch.checkInvariants()
   }
 
-  private mutating func begun() -> Result<EncodedPiece?, ReplicationError> {
+  private mutating func begun() -> Result<EncodedBatch?, ReplicationError> {
     do throws(ReplicationError) { return .success(try begin()) } catch { return .failure(error) }
   }
 
   /// Reads the events of the next batch.
-  private mutating func begin() throws(ReplicationError) -> EncodedPiece? {
+  private mutating func begin() throws(ReplicationError) -> EncodedBatch? {
     if let sealed {
       self.sealed = nil
       return encoded(sealed.file, sealed.planned)
     }
     while let item = try nextEvent() {
-      if piece.size >= pieceTarget, item.event.commit != piece.lastCommit {
+      if batch.size >= batchTarget, item.event.commit != batch.lastCommit {
         pending = item
         break
       }
       try take(item)
     }
-    guard piece.events.isEmpty else { return encodedEvents() }
+    guard batch.events.isEmpty else { return encodedEvents() }
     return sealed == nil ? nil : try begin()
   }
 
@@ -142,7 +143,7 @@ package struct ShipmentWriter<Source: ShipmentSource> {
       guard sealed == nil, nextFile < plan.files.count else { return nil }
       let planned = plan.files[nextFile]
       if planned.isWhole, let file = try source.sealed(planned.file, atLeast: sealedSize),
-        file.end <= UInt64(ReplicationLimits.pieceEvents)
+        file.end <= UInt64(ReplicationLimits.batchEvents)
       {
         sealed = (file, planned)
         nextFile += 1
@@ -182,7 +183,7 @@ package struct ShipmentWriter<Source: ShipmentSource> {
 
   /// Throws if a completely read stream differs from the one that the tables have applied.
   private func compare(_ head: StreamHead, _ stream: StreamID) throws(ReplicationError) {
-    let known = plan.knowledge[stream.partition, stream.origin]
+    let known = plan.versionVector[stream.partition, stream.origin]
     guard head.sequence < known.sequence || head == known else { throw contradiction(stream) }
   }
 
@@ -196,27 +197,27 @@ package struct ShipmentWriter<Source: ShipmentSource> {
     let event = item.event
     var stream = stream(of: event)
     let before = stream.head
-    guard event.dot.sequence > stream.known, event.dot.sequence <= stream.end else { return }
-    guard event.dot.sequence == before.sequence.next else {
+    guard event.id.sequence > stream.known, event.id.sequence <= stream.end else { return }
+    guard event.id.sequence == before.sequence.next else {
       throw .failed(
-        "the log has \(event.dot) of \(event.partition) after \(before.sequence); run `stemma verify` on that node"
+        "the log has \(event.id) of \(event.partition) after \(before.sequence); run `stemma verify` on that node"
       )
     }
-    stream.head = StreamHead(sequence: event.dot.sequence, hash: before.hash + item.digest)
+    stream.head = StreamHead(sequence: event.id.sequence, hash: before.hash + item.digest)
     current = stream
-    if piece.events.count == ReplicationLimits.pieceEvents {
-      throw .failed("commit \(event.commit) has more events than a piece of a shipment can hold")
+    if batch.events.count == ReplicationLimits.batchEvents {
+      throw .failed("commit \(event.commit) has more events than a batch of a shipment can hold")
     }
-    piece.append(item, hashBefore: before.hash)
+    batch.append(item, hashBefore: before.hash)
   }
 
   private mutating func stream(of event: Event) -> OpenStream {
-    let (partition, origin) = (event.partition, event.dot.origin)
+    let (partition, origin) = (event.partition, event.id.origin)
     if let current, current.origin == origin, current.partition == partition { return current }
     leaveStream()
     return OpenStream(
       partition: partition, origin: origin, head: heads[partition, origin],
-      known: plan.receiver[partition, origin].sequence, end: plan.knowledge[partition, origin].sequence)
+      known: plan.receiver[partition, origin].sequence, end: plan.versionVector[partition, origin].sequence)
   }
 
   private mutating func leaveStream() {
@@ -225,20 +226,20 @@ package struct ShipmentWriter<Source: ShipmentSource> {
     current = nil
   }
 
-  private mutating func encodedEvents() -> EncodedPiece {
+  private mutating func encodedEvents() -> EncodedBatch {
     assert(holds(checkInvariants))
-    defer { piece = PieceDraft() }
-    return EncodedPiece(events: piece.events.count, isSealed: false) {
-      [piece, sender, isDigesting, isSealed = piece.size >= sealedSize] () throws(ReplicationError) in
+    defer { batch = BatchDraft() }
+    return EncodedBatch(events: batch.events.count, isSealed: false) {
+      [batch, sender, isDigesting, isSealed = batch.size >= sealedSize] () throws(ReplicationError) in
       do throws(LogError) {
-        return (try piece.encoded(sender: sender, isSealed: isSealed, isDigested: isDigesting), [])
+        return (try batch.encoded(sender: sender, isSealed: isSealed, isDigested: isDigesting), [])
       } catch { throw .failed(error.description) }
     }
   }
 
   /// Encodes a segment with its index. Another thread checks its digest.
-  private func encoded(_ sealed: SealedFile, _ planned: ShipmentPlan.PlannedFile) -> EncodedPiece {
-    EncodedPiece(events: Int(clamping: sealed.events), isSealed: true) {
+  private func encoded(_ sealed: SealedFile, _ planned: ShipmentPlan.PlannedFile) -> EncodedBatch {
+    EncodedBatch(events: Int(clamping: sealed.events), isSealed: true) {
       [sender, heads, isDigesting] () throws(ReplicationError) in
       let contents: SealedContents
       let partitions: [PartitionRun]
@@ -263,14 +264,14 @@ package struct ShipmentWriter<Source: ShipmentSource> {
           "the file at @\(planned.file.start) of the log contradicts itself, or has changed; run `stemma verify`"
         )
       }
-      let bytes = Piece.encode(sender: sender, streams: streams, sealed: contents, isDigested: isDigesting)
+      let bytes = Batch.encode(sender: sender, streams: streams, sealed: contents, isDigested: isDigesting)
       return (bytes, streams)
     }
   }
 }
 
 /// A batch that is being encoded.
-private struct EncodedPiece: Sendable {
+private struct EncodedBatch: Sendable {
   typealias Made = (bytes: [UInt8], streams: [ShippedStream])
 
   let events: Int
@@ -294,17 +295,17 @@ private struct OpenStream {
   /// The head of the events read so far.
   var head: StreamHead
   /// The receiver's last sequence before and after the shipment.
-  let known: Sequence
-  let end: Sequence
+  let known: SequenceNumber
+  let end: SequenceNumber
 }
 
 /// Gathers the events of one batch.
-private struct PieceDraft: Sendable {
+private struct BatchDraft: Sendable {
   /// In batch order.
   private(set) var events: [BlockEvent] = []
   /// The digests of the events, at the same indexes.
   private var digests: [StreamHash] = []
-  private var notes: [CommitID: CommitNote] = [:]
+  private var messages: [CommitID: CommitMessage] = [:]
   /// The last entry of `notes`: the events of a commit are adjacent.
   private var lastNoted: CommitID?
   private(set) var size = 0
@@ -316,23 +317,23 @@ private struct PieceDraft: Sendable {
 
   mutating func append(_ item: DigestedEvent, hashBefore: StreamHash) {
     let event = item.event
-    let sequence = event.dot.sequence
-    if current?.range.origin != event.dot.origin || current?.range.partition != event.partition {
+    let sequence = event.id.sequence
+    if current?.range.origin != event.id.origin || current?.range.partition != event.partition {
       leaveStream()
       let fresh = ShippedStream(
         range: StreamRange(
-          partition: event.partition, origin: event.dot.origin, from: sequence, to: sequence, hash: .zero),
+          partition: event.partition, origin: event.id.origin, from: sequence, to: sequence, hash: .zero),
         hashBefore: hashBefore)
-      current = streams[event.partition]?[event.dot.origin] ?? fresh
+      current = streams[event.partition]?[event.id.origin] ?? fresh
     }
     current?.range.to = sequence
     current?.range.hash += item.digest
     size += event.rawSize
-    if let note = item.note, !note.isEmpty, event.commit != lastNoted {
-      notes[event.commit] = note
+    if let message = item.message, !message.isEmpty, event.commit != lastNoted {
+      messages[event.commit] = message
       lastNoted = event.commit
     }
-    events.append(BlockEvent(arrival: UInt64(events.count), event: event))
+    events.append(BlockEvent(relativePosition: UInt64(events.count), event: event))
     digests.append(item.digest)
   }
 
@@ -360,7 +361,8 @@ private struct PieceDraft: Sendable {
     }
     precondition(count == events.count, "each event is of a stream")
     let commits = Set(events.map(\.event.commit))
-    precondition(notes.keys.allSatisfy(commits.contains), "a note is of a commit of which an event is here")
+    precondition(
+      messages.keys.allSatisfy(commits.contains), "a message is of a commit of which an event is here")
   }
 
   /// Throws `.overLimit` if one event is larger than a block may be.
@@ -371,11 +373,12 @@ private struct PieceDraft: Sendable {
       ($0.range.partition, $0.range.origin) < ($1.range.partition, $1.range.origin)
     }
     guard isSealed else {
-      return Piece.encode(
-        sender: sender, streams: sorted, events: events.map(\.event), notes: notes, isDigested: isDigested)
+      return Batch.encode(
+        sender: sender, streams: sorted, events: events.map(\.event), messages: messages,
+        isDigested: isDigested)
     }
-    let (bytes, sizes) = try SealedContents.encoded(events, notes: notes, digests: digests)
-    return Piece.encode(
+    let (bytes, sizes) = try SealedContents.encoded(events, messages: messages, digests: digests)
+    return Batch.encode(
       sender: sender, streams: sorted, sealed: bytes, sizes, eventCount: events.count, isDigested: isDigested)
   }
 }

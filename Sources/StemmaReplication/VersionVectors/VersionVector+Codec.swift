@@ -40,23 +40,25 @@ extension VersionVector {
     for _ in 0..<count {
       let partition = try reader.partition()
       if let previous, previous >= partition {
-        throw .malformed("knowledge", "partition \(partition) is out of order")
+        throw .malformed("versionVector", "partition \(partition) is out of order")
       }
       previous = partition
       let streamCount = try reader.count(
         "streams", limit: ReplicationLimits.streamsOfPartition, each: smallestStream)
-      guard streamCount > 0 else { throw .malformed("knowledge", "partition \(partition) without a stream") }
+      guard streamCount > 0 else {
+        throw .malformed("versionVector", "partition \(partition) without a stream")
+      }
       var streams: [Origin: StreamHead] = [:]
       streams.reserveCapacity(streamCount)
       var previousOrigin: Origin?
       for _ in 0..<streamCount {
         let origin = try reader.origin()
         if let previousOrigin, previousOrigin >= origin {
-          throw .malformed("knowledge", "origin \(origin) is out of order")
+          throw .malformed("versionVector", "origin \(origin) is out of order")
         }
         previousOrigin = origin
         let sequence = try reader.sequence()
-        guard sequence > .zero else { throw .malformed("knowledge", "a stream of no events") }
+        guard sequence > .zero else { throw .malformed("versionVector", "a stream of no events") }
         streams[origin] = StreamHead(sequence: sequence, hash: try reader.hash())
       }
       partitions[partition] = streams
@@ -73,9 +75,9 @@ extension VersionVector {
   /// Decodes canonical bytes from any source.
   package init(decoding bytes: [UInt8]) throws(ReplicationError) {
     self = try bytes.read { (reader) throws(ReplicationError) in
-      let knowledge = try VersionVector(from: &reader)
-      try reader.finish("knowledge")
-      return knowledge
+      let versionVector = try VersionVector(from: &reader)
+      try reader.finish("versionVector")
+      return versionVector
     }
   }
 }

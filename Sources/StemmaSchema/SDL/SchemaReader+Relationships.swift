@@ -223,12 +223,12 @@ extension SchemaReader {
     let facing = models[target].relationships.filter {
       $0.kind == .belongsTo && $0.target == parent && !$0.isBroken && !claimed.contains($0.referenceFields)
     }
-    let rivals = models[path.model].relationships.indices
+    let siblings = models[path.model].relationships.indices
       .map { RelationshipPath(model: path.model, relationship: $0) }
       .filter { self[$0].target == child && isOpen($0, .hasOne) }
     // A `@hasMany` without its own `@belongsTo` uses an open one.
     let named = models[target].relationships.filter { $0.kind == .belongsTo }.map(\.referenceFields)
-    guard facing.count == 1, let inverse = facing.first, rivals.count == 1,
+    guard facing.count == 1, let inverse = facing.first, siblings.count == 1,
       !inverse.referenceFields.isEmpty || claimed.allSatisfy(named.contains)
     else {
       self[path].storesReference = true

@@ -5,18 +5,18 @@ extension FaultSuite {
   /// The ways to read a log; each reopens its files.
   private enum Reading: CaseIterable {
     case inOrder, newestFirst, byKey, ofOneRecord, ofOnePartition
-    case aroundDamage, byRecord, streams, files, verifying
+    case aroundCorruption, byRecord, streams, files, verifying
   }
 
   /// The findings of an opening.
   private struct Finding: Equatable {
-    let damage: [Damage]
-    let watermarkDamage: [Damage]
+    let corruption: [Corruption]
+    let watermarkCorruption: [Corruption]
     let cuts: [Recovery.Cut]
 
     init(_ log: Log) {
-      damage = log.recovery.damage
-      watermarkDamage = log.recovery.watermarkDamage
+      corruption = log.recovery.corruption
+      watermarkCorruption = log.recovery.watermarkCorruption
       cuts = log.recovery.cuts
     }
   }
@@ -79,13 +79,13 @@ extension FaultSuite {
         try check(
           log.events(partitions: PartitionFilter(named: [record.partition])),
           is: events.filter { $0.event.partition == record.partition })
-      case .aroundDamage:
+      case .aroundCorruption:
         try violations(around: log)
       case .byRecord: try log.violationsByRecord(events.map(\.event))
       case .streams: try log.streams() == streams ? [] : ["other streams"]
       case .files:
         try log.files().reduce(0) { $0 + Int($1.events) } == events.count ? [] : ["other files"]
-      case .verifying: try log.verify().map { "damage where none is: \($0)" }
+      case .verifying: try log.verify().map { "corruption where none is: \($0)" }
       }
     }
 

@@ -110,7 +110,9 @@ extension FaultSuite {
       do throws(LogError) {
         let events = try shared.log.allEvents()
         let isWhole = events == shared.after
-        if !isWhole, isTaken || events != shared.before { violations.append("what there is no moment of") }
+        if !isWhole, isTaken || events != shared.before {
+          violations.append("what there is no point in time of")
+        }
       } catch { ends(error) }
       shared.disk.inject([])
       var last: Log? = shared.log
@@ -122,7 +124,7 @@ extension FaultSuite {
         violations += try shared.violations("asked again")
       }
       guard let last else { return violations + ["the log is gone"] }
-      if !last.recovery.damage.isEmpty { violations.append("damage: \(last.recovery.damage)") }
+      if !last.recovery.corruption.isEmpty { violations.append("corruption: \(last.recovery.corruption)") }
       if try last.allEvents() != shared.after { violations.append("in the end other events") }
       last.checkInvariants()
       last.close()

@@ -82,7 +82,7 @@ extension FaultSuite {
 
   /// The step between tails, and between bytes.
   private static let tailStep = 97
-  private static let damageStep = 997
+  private static let corruptionStep = 997
 
   /// Power fails at each operation of the recovery from a torn tail, and from corruption. The
   /// result must be the same as without the failure.
@@ -92,14 +92,14 @@ extension FaultSuite {
     let tails = try TornTails(shape, seed: seed)
     let specimen = try Specimen(shape, seed: seed)
     let places = specimen.files.flatMap { file in
-      stride(from: 0, to: file.bytes.count, by: damageStep).map { (file, $0) }
+      stride(from: 0, to: file.bytes.count, by: corruptionStep).map { (file, $0) }
     }
     return [
       FaultSuite("power fails while a torn tail is cut", cases: tails.count / tailStep + 1) {
         (index) throws(LogError) in
         try violationsOfInterruption(tails.disk(index * tailStep), tails.workload)
       },
-      FaultSuite("power fails while a damaged log is opened", cases: places.count * 2) {
+      FaultSuite("power fails while a corrupt log is opened", cases: places.count * 2) {
         (index) throws(LogError) in
         let (file, offset) = places[index / 2]
         var bytes = file.bytes
@@ -112,7 +112,7 @@ extension FaultSuite {
   /// The observable state of an opened log.
   private struct Sight {
     var events: [StoredEvent] = []
-    var damage: [Damage] = []
+    var corruption: [Corruption] = []
     /// Whether opening and reading find no corruption.
     var isWhole = false
     /// The violations of reading by record, or the error that ended it; empty for an intact log.
@@ -127,8 +127,8 @@ extension FaultSuite {
         guard let log = try workload.reopen(disk) else { throw .noLog(path: LogWorkload.directory) }
         defer { log.close() }
         let omissions = Omissions()
-        (events, damage) = (FaultSuite.read(log.events(around: omissions)).0, log.recovery.damage)
-        isWhole = damage.isEmpty && omissions.isEmpty
+        (events, corruption) = (FaultSuite.read(log.events(around: omissions)).0, log.recovery.corruption)
+        isWhole = corruption.isEmpty && omissions.isEmpty
         do throws(LogError) { byRecord = try log.violationsByRecord(events.map(\.event)) } catch {
           byRecord = [error.description]
         }
@@ -146,7 +146,9 @@ extension FaultSuite {
     if expected.isWhole, !expected.byRecord.isEmpty { return expected.byRecord }
     return try violationsOfCrashes(opening: disk, workload) { (again, _) throws(LogError) in
       let found = Sight(workload, again)
-      if found.damage != expected.damage { return ["damage is \(found.damage), not \(expected.damage)"] }
+      if found.corruption != expected.corruption {
+        return ["corruption is \(found.corruption), not \(expected.corruption)"]
+      }
       if found.refusal != expected.refusal {
         return ["\(String(describing: found.refusal)), not \(String(describing: expected.refusal))"]
       }

@@ -65,9 +65,9 @@ extension FaultSuite {
       var violations: [String] = []
       if try log.allEvents() != events { violations.append("other events") }
       if index % byRecordWhereTorn == 0 { violations += try log.violationsByRecord(events) }
-      if !log.recovery.damage.isEmpty { violations.append("damage: \(log.recovery.damage)") }
-      let damage = try log.verify()
-      if !damage.isEmpty { violations.append("verify finds \(damage)") }
+      if !log.recovery.corruption.isEmpty { violations.append("corruption: \(log.recovery.corruption)") }
+      let corruption = try log.verify()
+      if !corruption.isEmpty { violations.append("verify finds \(corruption)") }
       log.checkInvariants()
       copy.checkInvariants()
       return violations
@@ -112,12 +112,12 @@ extension FaultSuite {
       var violations: [String] = []
       if try log.allEvents() != events { violations.append("other events") }
       if index % byRecordWhereTorn == 0 { violations += try log.violationsByRecord(events) }
-      if !log.recovery.damage.isEmpty { violations.append("damage: \(log.recovery.damage)") }
+      if !log.recovery.corruption.isEmpty { violations.append("corruption: \(log.recovery.corruption)") }
       log.checkInvariants()
       log.close()
       guard let again = try workload.reopen(copy, .readOnly) else { return ["the log is gone"] }
-      let damage = try again.verify()
-      if !damage.isEmpty { violations.append("verify finds \(damage) after the next writer") }
+      let corruption = try again.verify()
+      if !corruption.isEmpty { violations.append("verify finds \(corruption) after the next writer") }
       if try again.allEvents() != events { violations.append("a reader sees other events") }
       return violations
     }
@@ -189,7 +189,9 @@ extension FaultSuite {
       log.checkInvariants()
       if !tails.stages.contains(found) { violations.append("cut to \(found.count) events") }
       if index % byRecordWhereTorn == 0 { violations += try log.violationsByRecord(found) }
-      if !log.recovery.damage.isEmpty { violations.append("taken for damage: \(log.recovery.damage)") }
+      if !log.recovery.corruption.isEmpty {
+        violations.append("taken for corruption: \(log.recovery.corruption)")
+      }
       log.close()
       guard let again = try tails.workload.reopen(disk) else { return ["the log is gone"] }
       let twice = try again.allEvents()

@@ -48,7 +48,7 @@ package struct FaultSuite: Sendable {
       try tornTails(shape, seed: seed), try tornSeals(shape, seed: seed),
       try tornWatermarks(shape, seed: seed), try failedReads(shape, seed: seed),
       try failedRefreshes(shape, seed: seed),
-    ] + (try interruptedRecoveries(shape, seed: seed)) + (try mendings(shape, seed: seed))
+    ] + (try interruptedRecoveries(shape, seed: seed)) + (try repairs(shape, seed: seed))
       + (try flips(shape, seed: seed, bits: bits))
       + [try flipsWithoutWatermark(shape, seed: seed)]
       + (try cuts(shape, seed: seed))

@@ -1,6 +1,7 @@
 /// Corrupts the bytes of a file, to test that readers survive it.
 package enum FileMutation {
-  /// One to three changes: bits and bytes that change, and bytes cut, inserted, zeroed or doubled.
+  /// One to three changes: bits and bytes that change, and bytes cut, inserted, zeroed or
+  /// duplicate.
   package static func apply(to bytes: [UInt8], _ random: inout SplitMix64) -> [UInt8] {
     var bytes = bytes
     for _ in 0...random.below(3) {

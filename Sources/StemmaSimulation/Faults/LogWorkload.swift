@@ -99,8 +99,10 @@ package struct LogWorkload: Sendable {
 
   /// Whether a usable log holds none of the rejected events; otherwise it holds all of them.
   private func holdsNothing(of events: ArraySlice<Event>, _ log: Log) throws(LogError) -> Bool {
-    let names = Set(events.map { EventName(partition: $0.partition, dot: $0.dot) })
-    let held = try log.allEvents().count { names.contains(EventName(partition: $0.partition, dot: $0.dot)) }
+    let names = Set(events.map { QualifiedEventID(partition: $0.partition, id: $0.id) })
+    let held = try log.allEvents().count {
+      names.contains(QualifiedEventID(partition: $0.partition, id: $0.id))
+    }
     precondition(held == 0 || held == events.count, "a commit is whole or not there")
     return held == 0
   }
@@ -118,7 +120,8 @@ package struct LogWorkload: Sendable {
       maker.commit(count, textLength: shape.textLength, filling: shape.filling)
     }
     let commits = [
-      Commit(events(shape.events), note: CommitNote(by: "x")), Commit(events(max(1, shape.events - 1))),
+      Commit(events(shape.events), message: CommitMessage(author: "x")),
+      Commit(events(max(1, shape.events - 1))),
     ]
     attempted += commits.flatMap(\.events)
     _ = try log.append(commits)
@@ -159,7 +162,7 @@ package struct LogWorkload: Sendable {
   package func violations(in log: Log) throws(LogError) -> [String] {
     checkInvariants()
     var found = try log.allEvents()
-    var violations = log.recovery.damage.isEmpty ? try log.violationsByRecord(found) : []
+    var violations = log.recovery.corruption.isEmpty ? try log.violationsByRecord(found) : []
     var expected = attempted
     var least = acknowledged
     if mayBePurged {
@@ -167,7 +170,9 @@ package struct LogWorkload: Sendable {
       expected.removeAll { $0.partition == Self.purged }
       found.removeAll { $0.partition == Self.purged }
     }
-    if !log.recovery.damage.isEmpty { violations.append("damage where none is: \(log.recovery.damage)") }
+    if !log.recovery.corruption.isEmpty {
+      violations.append("corruption where none is: \(log.recovery.corruption)")
+    }
     if !found.elementsEqual(expected.prefix(found.count)) { violations.append("events that no call wrote") }
     if found.count < least {
       violations.append("\(least) events were acknowledged, \(found.count) are there")
@@ -177,8 +182,8 @@ package struct LogWorkload: Sendable {
     {
       violations.append("half a commit")
     }
-    let damage = try log.verify()
-    if !damage.isEmpty { violations.append("verify finds \(damage)") }
+    let corruption = try log.verify()
+    if !corruption.isEmpty { violations.append("verify finds \(corruption)") }
     log.checkInvariants()
     return violations
   }
@@ -203,7 +208,9 @@ package struct LogWorkload: Sendable {
     guard let after = try reopen(disk) else { return violations + nothing() }
     // Recovery must have made all visible events durable.
     if try after.allEvents() != shown { violations.append("what was shown is gone after a crash") }
-    if !after.recovery.damage.isEmpty { violations.append("recovery left damage: \(after.recovery.damage)") }
+    if !after.recovery.corruption.isEmpty {
+      violations.append("recovery left corruption: \(after.recovery.corruption)")
+    }
     return violations
   }
 

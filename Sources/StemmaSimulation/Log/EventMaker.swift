@@ -7,7 +7,7 @@ package struct EventMaker: Sendable {
   /// The names of the partitions of new events.
   package var partitions = ["a", "b", "c"]
   package var keysPerPartition = 5
-  private var sequences: [EventName: UInt64] = [:]
+  private var sequences: [QualifiedEventID: UInt64] = [:]
   private var contexts: [RecordKey: (Context, Version)] = [:]
   private var commits: [Origin: UInt64] = [:]
   private var time: UInt64 = 1_700_000_000_000
@@ -31,9 +31,9 @@ package struct EventMaker: Sendable {
     let partition = Partition("tenant=" + name)
     let model = ["Book", "Author"][random.below(2)]
     let key = Key(.string(name), .string("record \(random.below(keysPerPartition))"))
-    let stream = EventName(partition: partition, dot: EventID(origin, .zero))
+    let stream = QualifiedEventID(partition: partition, id: EventID(origin, .zero))
     sequences[stream, default: 0] += 1
-    let dot = EventID(origin, Sequence(sequences[stream, default: 0]))
+    let id = EventID(origin, SequenceNumber(sequences[stream, default: 0]))
     let record = RecordKey(partition: partition, model: model, key: key)
     let (context, version) = contexts[record] ?? (.empty, .zero)
     time += UInt64(random.below(50))
@@ -44,10 +44,10 @@ package struct EventMaker: Sendable {
       assignments: [
         Assignment("count", .int(Int64(random.below(1000)))), Assignment("title", .string(text)),
       ],
-      dot: dot, context: context, version: version.next, timestamp: Timestamp(milliseconds: time),
+      id: id, context: context, version: version.next, timestamp: Timestamp(milliseconds: time),
       commit: commit)
     var after = context
-    after.insert(dot)
+    after.insert(id)
     contexts[record] = (after, version.next)
     return event
   }
@@ -84,9 +84,9 @@ extension Log {
   /// The violations when a log is read by record, as for a rebuild. It must have exactly these
   /// events, each once; with `mayLack`, some may be missing. Throws an error of the log.
   package func violationsByRecord(
-    _ expected: some Swift.Sequence<Event>, mayLack: Bool = false
+    _ expected: some Sequence<Event>, mayLack: Bool = false
   ) throws(LogError) -> [String] {
-    var left: [EventName: Event] = [:]
+    var left: [QualifiedEventID: Event] = [:]
     for event in expected { left[event.name] = event }
     let merge = try recordFiles.open()
     while try merge.nextRecord() {
@@ -106,5 +106,5 @@ extension Log {
 }
 
 extension Event {
-  fileprivate var name: EventName { EventName(partition: partition, dot: dot) }
+  fileprivate var name: QualifiedEventID { QualifiedEventID(partition: partition, id: id) }
 }

@@ -7,7 +7,7 @@ package struct LawFailure: Error, Sendable, CustomStringConvertible {
     case order = "every order that keeps causes before effects gives the same state"
     case grouping = "a state that was stored in between goes on as if it had not been"
     case repetition = "an event that was applied before changes nothing"
-    case fold = "all events at once, shuffled and doubled, give the same state"
+    case fold = "all events at once, shuffled and duplicate, give the same state"
     case definition = "no update is lost and none survives: siblings and winners are those of the definition"
     case resolution = "a resolve removes exactly what it covers"
     case refusal = "no honest event is refused"
@@ -22,7 +22,7 @@ package struct LawFailure: Error, Sendable, CustomStringConvertible {
     let events = history.map { event in
       let fields = event.assignments.map { "\($0.field)=\($0.value)" }.joined(separator: " ")
       let seen = event.context.entries.map { "\($0.origin.rawValue):\($0.sequence)" }.joined(separator: " ")
-      return "  \(event.dot.origin.rawValue):\(event.dot.sequence) \(event.operation.name) \(fields)"
+      return "  \(event.id.origin.rawValue):\(event.id.sequence) \(event.operation.name) \(fields)"
         + " after [\(seen)] v\(event.version) t\(event.timestamp.milliseconds)"
     }
     return ([law.rawValue, "  \(policy)"] + events + ["  " + detail]).joined(separator: "\n")
@@ -139,7 +139,7 @@ package struct HistoryWalk<Subject: MergeSubject> {
       counts.deliveries += 1
       let after = try delivered(events[last], to: before.state, set, policy)
       if state == nil { state = after }
-      if state != after { throw failure(.order, set, policy, "the last event was \(events[last].dot)") }
+      if state != after { throw failure(.order, set, policy, "the last event was \(events[last].id)") }
       if events[last].operation == .resolve { try checkResolution(events[last], before, after, set, policy) }
     }
     guard let state else { preconditionFailure("a closed set has a last event") }
@@ -175,13 +175,13 @@ package struct HistoryWalk<Subject: MergeSubject> {
     do {
       var after = state
       guard try subject.apply(event, to: &after) else {
-        throw failure(.refusal, set, policy, "\(event.dot) was taken for a repetition")
+        throw failure(.refusal, set, policy, "\(event.id) was taken for a repetition")
       }
       return after
     } catch let failure as LawFailure {
       throw failure
     } catch {
-      throw failure(.refusal, set, policy, "\(event.dot): \(error)")
+      throw failure(.refusal, set, policy, "\(event.id): \(error)")
     }
   }
 
@@ -203,12 +203,12 @@ package struct HistoryWalk<Subject: MergeSubject> {
       var again = state
       do {
         if try subject.apply(event, to: &again) || again != state {
-          throw failure(.repetition, set, policy, "\(event.dot) again")
+          throw failure(.repetition, set, policy, "\(event.id) again")
         }
       } catch let failure as LawFailure {
         throw failure
       } catch {
-        throw failure(.refusal, set, policy, "\(event.dot) again: \(error)")
+        throw failure(.refusal, set, policy, "\(event.id) again: \(error)")
       }
     }
   }
@@ -219,7 +219,7 @@ package struct HistoryWalk<Subject: MergeSubject> {
     let members = members(set)
     do {
       guard let folded = try subject.fold(members.reversed() + members) else { return }
-      if folded != state { throw failure(.fold, set, policy, "reversed and doubled") }
+      if folded != state { throw failure(.fold, set, policy, "reversed and duplicate") }
       // A history with only one order may be folded without sorting.
       if orders == 1, try subject.fold(members) != state {
         throw failure(.fold, set, policy, "in its only order")
@@ -244,11 +244,11 @@ package struct HistoryWalk<Subject: MergeSubject> {
   ) throws(LawFailure) {
     let fields = subject.outcome(after, policy: policy).fields
     for (old, new) in zip(subject.outcome(before.state, policy: policy).fields, fields)
-    where new.siblings.contains(where: { $0.dot == event.dot }) {
+    where new.siblings.contains(where: { $0.id == event.id }) {
       let unseen = members(set).filter { !event.hasSeen($0) }
-      let kept = old.siblings.filter { sibling in unseen.contains { $0.dot == sibling.dot } }
-      if kept != new.siblings.filter({ $0.dot != event.dot }) {
-        throw failure(.resolution, set, policy, "\(event.dot) on \(new.name)")
+      let kept = old.siblings.filter { sibling in unseen.contains { $0.id == sibling.id } }
+      if kept != new.siblings.filter({ $0.id != event.id }) {
+        throw failure(.resolution, set, policy, "\(event.id) on \(new.name)")
       }
     }
   }

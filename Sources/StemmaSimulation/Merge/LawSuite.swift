@@ -10,7 +10,7 @@ package enum LawSuite: Sendable {
   /// Random histories, up to this number of events.
   case sample(Int, upTo: Int, seed: UInt64, lowersVersions: Bool = false)
 
-  private static let pieceSize = 250
+  private static let batchSize = 250
 
   /// Checks the histories of one share, numbered from 0. Models: see `RealMerge`.
   package func check(_ policies: [Model], share: Int, of shares: Int) -> LawReport {
@@ -23,10 +23,10 @@ package enum LawSuite: Sendable {
       // Each group has its own seed: the number of shares does not change the histories.
       var laws = MergeLaws(
         RealMerge(policies), contents: Content.varied, limit: limit, lowersVersions: lowersVersions)
-      let pieces = max(1, count / Self.pieceSize)
-      for piece in stride(from: share, to: pieces, by: shares) {
-        var seeds = SplitMix64(seed: seed &+ UInt64(piece))
-        laws.checkSample(of: count / pieces, upTo: limit, seed: seeds.next())
+      let batches = max(1, count / Self.batchSize)
+      for batch in stride(from: share, to: batches, by: shares) {
+        var seeds = SplitMix64(seed: seed &+ UInt64(batch))
+        laws.checkSample(of: count / batches, upTo: limit, seed: seeds.next())
       }
       return LawReport(laws)
     }

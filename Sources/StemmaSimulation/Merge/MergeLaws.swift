@@ -211,15 +211,15 @@ private struct Shape {
     var context = Context.empty
     var version = Version.zero
     for index in places.indices where place.context & (1 << UInt32(index)) != 0 {
-      context.insert(events[index].dot)
+      context.insert(events[index].id)
       version = max(version, events[index].version)
     }
     let origin = Self.origins[place.origin]
     let earlier = places.count { $0.origin == place.origin }
-    let dot = EventID(origin, Sequence(UInt64(earlier) * 2 + 1))
+    let id = EventID(origin, SequenceNumber(UInt64(earlier) * 2 + 1))
     return Event(
       partition: Self.partition, model: "Law", key: Self.key, operation: content.operation,
-      assignments: content.assignments, dot: dot, context: context, version: version.next,
+      assignments: content.assignments, id: id, context: context, version: version.next,
       timestamp: Timestamp(milliseconds: 1_700_000_000_000 + (hash ^ hash >> 7) % 4),
       commit: CommitID(origin, UInt64(earlier) + 1))
   }

@@ -5,7 +5,7 @@ import StemmaSchema
 /// The result of a merge for a record, independent of the representation of its state.
 package struct MergeOutcome: Hashable, Sendable {
   package struct Sibling: Hashable, Sendable {
-    package var dot: EventID
+    package var id: EventID
     package var value: Value
   }
 

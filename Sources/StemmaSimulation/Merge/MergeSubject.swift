@@ -54,16 +54,16 @@ package struct RealMerge: MergeSubject {
     let rules = rules[policy]
     return MergeOutcome(
       context: state.context, version: state.version, latest: state.latest, exists: state.exists(rules),
-      existence: state.existenceSiblings(rules).map { .init(dot: $0.dot, value: .bool($0.exists)) }
-        .sorted { $0.dot < $1.dot },
+      existence: state.existenceSiblings(rules).map { .init(id: $0.id, value: .bool($0.exists)) }
+        .sorted { $0.id < $1.id },
       fields: LawModel.fields.map { field in
         .init(
           name: field,
-          siblings: state.valuesBySibling(of: field, rules).map { .init(dot: $0.dot, value: $0.value) },
+          siblings: state.valuesBySibling(of: field, rules).map { .init(id: $0.id, value: $0.value) },
           shown: state.value(of: field, rules))
       },
       conflicts: state.conflicts(rules).map {
-        .init(fields: $0.differing, candidates: $0.candidates.map(\.dot))
+        .init(fields: $0.differing, candidates: $0.candidates.map(\.id))
       })
   }
 }

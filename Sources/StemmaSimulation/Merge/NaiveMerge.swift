@@ -15,7 +15,7 @@ package final class NaiveMerge: Sendable {
     let all = events.indices
     precondition(all.count <= UInt32.bitWidth, "a history is small")
     func those(_ isOne: (Int) -> Bool) -> UInt32 { all.reduce(0) { isOne($1) ? $0 | 1 << $1 : $0 } }
-    let seers = events.map { a in those { events[$0].context.covers(a.dot) } }
+    let seers = events.map { a in those { events[$0].context.covers(a.id) } }
     let settling = those { settlesExistence(events[$0]) }
     let existence = all.filter {
       (events[$0].operation == .delete ? seers[$0] & settling : seers[$0]) == 0
@@ -66,13 +66,13 @@ package final class NaiveMerge: Sendable {
       exists: ranked.first.map { !isDeletion(events[$0]) } ?? false,
       existence: siblings(existence, events) { .bool(!isDeletion($0)) }, fields: [], conflicts: [])
     for event in events {
-      outcome.context.insert(event.dot)
+      outcome.context.insert(event.id)
       outcome.version = max(outcome.version, event.version)
       outcome.latest = max(outcome.latest, event.timestamp)
     }
     let isInConflict =
       existence.contains { isDeletion(events[$0]) } && existence.contains { !isDeletion(events[$0]) }
-    if isInConflict { outcome.conflicts.append(.init(fields: [], candidates: ranked.map { events[$0].dot })) }
+    if isInConflict { outcome.conflicts.append(.init(fields: [], candidates: ranked.map { events[$0].id })) }
     for field in fields.indices {
       let ranked = fields[field].sorted {
         wins?(events[$0], events[$1]) ?? isFieldAbove(events[$0], events[$1])
@@ -93,7 +93,7 @@ package final class NaiveMerge: Sendable {
       }
       if differing.isEmpty { continue }
       outcome.conflicts.append(
-        .init(fields: differing.map { LawModel.fields[$0] }, candidates: ranked.map { events[$0].dot }))
+        .init(fields: differing.map { LawModel.fields[$0] }, candidates: ranked.map { events[$0].id }))
     }
     return outcome
   }
@@ -101,18 +101,18 @@ package final class NaiveMerge: Sendable {
   private func siblings(
     _ places: [Int], _ events: [Event], _ value: (Event) -> Value
   ) -> [MergeOutcome.Sibling] {
-    places.map { .init(dot: events[$0].dot, value: value(events[$0])) }.sorted { $0.dot < $1.dot }
+    places.map { .init(id: events[$0].id, value: value(events[$0])) }.sorted { $0.id < $1.id }
   }
 
   private func isDeletion(_ event: Event) -> Bool { event.operation == .delete }
 
   private func isAbove(_ a: Event, _ b: Event) -> Bool {
-    (a.version, a.timestamp, a.dot) > (b.version, b.timestamp, b.dot)
+    (a.version, a.timestamp, a.id) > (b.version, b.timestamp, b.id)
   }
 
   private func isFieldAbove(_ a: Event, _ b: Event) -> Bool {
     model.conflictPolicy == .latest
-      ? (a.timestamp, a.version, a.dot) > (b.timestamp, b.version, b.dot) : isAbove(a, b)
+      ? (a.timestamp, a.version, a.id) > (b.timestamp, b.version, b.id) : isAbove(a, b)
   }
 
   private func isTime(_ field: Int) -> Bool { field == LawModel.createdAt || field == LawModel.updatedAt }

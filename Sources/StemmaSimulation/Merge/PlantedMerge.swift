@@ -6,7 +6,7 @@ package enum PlantedBug: String, CaseIterable, Sendable {
   /// Only the strongest two of three siblings are kept.
   case dropsSibling
   /// The last of equal versions to arrive is shown.
-  case breaksTiesByArrival
+  case breaksTiesByPosition
   /// An ordinary update that has seen a deletion supersedes it.
   case updateBuriesDeletion
   /// A higher version supersedes a lower one, even if it has not seen it.
@@ -26,8 +26,8 @@ package struct PlantedMerge: MergeSubject {
     var existence: [Event] = []
     /// In the order of `LawModel.fields`.
     var fields = [[Event]](repeating: [], count: LawModel.fields.count)
-    /// Event ids in arrival order; empty unless the bug needs them.
-    var arrival: [EventID] = []
+    /// Event ids in position order; empty unless the bug needs them.
+    var relativePosition: [EventID] = []
   }
 
   package let policies: [Model]
@@ -42,9 +42,9 @@ package struct PlantedMerge: MergeSubject {
 
   package func apply(_ event: Event, to state: inout State) throws -> Bool {
     if state.seen.contains(event) { return false }
-    let place = state.seen.firstIndex { event.dot < $0.dot } ?? state.seen.count
+    let place = state.seen.firstIndex { event.id < $0.id } ?? state.seen.count
     state.seen.insert(event, at: place)
-    if bug == .breaksTiesByArrival { state.arrival.append(event.dot) }
+    if bug == .breaksTiesByPosition { state.relativePosition.append(event.id) }
     let settles =
       event.operation == .delete || event.operation == .create
       || event.assignments.contains { $0.field == Event.existenceField } || bug == .updateBuriesDeletion
@@ -70,9 +70,9 @@ package struct PlantedMerge: MergeSubject {
       return event.hasSeen(other)
     }
     siblings.append(event)
-    siblings.sort { $0.dot < $1.dot }
+    siblings.sort { $0.id < $1.id }
     if bug == .dropsSibling, siblings.count > 2,
-      let weakest = siblings.min(by: { ($0.version, $0.dot) < ($1.version, $1.dot) })
+      let weakest = siblings.min(by: { ($0.version, $0.id) < ($1.version, $1.id) })
     {
       siblings.removeAll { $0 == weakest }
     }
@@ -85,12 +85,12 @@ package struct PlantedMerge: MergeSubject {
   package func outcome(_ state: State, policy: Int) -> MergeOutcome {
     let places = { (siblings: [Event]) in siblings.compactMap(state.seen.firstIndex(of:)) }
     let arrivedLater = { (a: Event, b: Event) in
-      let turn = { (event: Event) in state.arrival.firstIndex(of: event.dot) ?? 0 }
+      let turn = { (event: Event) in state.relativePosition.firstIndex(of: event.id) ?? 0 }
       return (a.version.rawValue, turn(a)) > (b.version.rawValue, turn(b))
     }
     return NaiveMerge(policies[policy])
       .outcome(
         of: state.seen, existence: places(state.existence), fields: state.fields.map(places),
-        wins: bug == .breaksTiesByArrival ? arrivedLater : nil)
+        wins: bug == .breaksTiesByPosition ? arrivedLater : nil)
   }
 }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The file that a path names at one moment.
+/// The file that a path names at one point in time.
 struct FileIdentity: Equatable, Sendable {
   private let device: UInt64
   private let inode: UInt64
@@ -54,7 +54,7 @@ enum FileReplacement {
   static func isThere(_ path: String) throws(TablesError) -> Bool {
     for suffix in [""] + sidecars where FileIdentity.isNoFile(path + suffix) {
       let what = suffix.isEmpty ? "it" : "its \(suffix)"
-      throw .needsRebuild(path: path, .damaged("\(what) is not a file"))
+      throw .needsRebuild(path: path, .corrupt("\(what) is not a file"))
     }
     return FileIdentity.exists(path)
   }

@@ -133,14 +133,14 @@ package final class ReadConnection {
   package func holdState() throws(TablesError) {
     let now = try seenLogIndex().header
     if let held, let now, held == now, isInTransaction { return }
-    letGoOfState()
+    releaseState()
     guard let now, !now.isLogLong else { return }
     try connection.execute("BEGIN")
     held = now
   }
 
   /// Releases the held state, if there is one.
-  package func letGoOfState() {
+  package func releaseState() {
     guard held != nil else { return }
     held = nil
     connection.rollBack()
@@ -179,7 +179,7 @@ package final class ReadConnection {
   /// Runs `body` on one committed state.
   package func snapshot<Result>(_ body: () throws -> Result) throws -> Result {
     if held != nil, isInTransaction { return try body() }
-    letGoOfState()
+    releaseState()
     try connection.execute("BEGIN")
     defer { connection.rollBack() }
     return try body()

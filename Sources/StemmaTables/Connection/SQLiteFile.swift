@@ -20,7 +20,7 @@ package final class SQLiteFile {
   }
 
   /// A view or a virtual table.
-  package struct Outsider: Sendable {
+  package struct OmittedObject: Sendable {
     package enum Kind: Sendable { case view, virtualTable }
     package var name: String
     package var kind: Kind
@@ -29,7 +29,7 @@ package final class SQLiteFile {
   package struct Contents: Sendable {
     /// By name, without SQLite's own tables and the storage of virtual tables.
     package var tables: [Table] = []
-    package var outsiders: [Outsider] = []
+    package var omittedObjects: [OmittedObject] = []
   }
 
   package struct Column: Sendable {
@@ -83,14 +83,15 @@ package final class SQLiteFile {
       while try names.step() {
         switch names.text(1) {
         case "table": tables.append((names.text(0), names.int(2) == 0))
-        case "view": contents.outsiders.append(Outsider(name: names.text(0), kind: .view))
-        case "virtual": contents.outsiders.append(Outsider(name: names.text(0), kind: .virtualTable))
+        case "view": contents.omittedObjects.append(OmittedObject(name: names.text(0), kind: .view))
+        case "virtual":
+          contents.omittedObjects.append(OmittedObject(name: names.text(0), kind: .virtualTable))
         default: break
         }
       }
       let isOurs = tables.contains { $0.name == "_stemma_meta" }
       func isInternal(_ name: String) -> Bool { isOurs && name.hasPrefix("_stemma_") }
-      contents.outsiders.removeAll { isInternal($0.name) }
+      contents.omittedObjects.removeAll { isInternal($0.name) }
       for (name, hasRowNumber) in tables where !isInternal(name) {
         var table = try table(name, hasRowNumber: hasRowNumber)
         if isOurs { table.columns.removeAll { ["_version", "_state"].contains($0.name) } }
@@ -173,7 +174,7 @@ package final class SQLiteFile {
     } catch { throw Self.failure(error, connection.path) }
   }
 
-  /// Any name, quotes in it doubled.
+  /// Any name, quotes in it duplicate.
   private static func identifier(_ name: String) -> String {
     TableLayout.quoted(name.replacing("\"", with: "\"\""))
   }
@@ -210,7 +211,7 @@ package final class SQLiteFile {
 
   /// No rebuild repairs this file, so corruption is reported as an SQLite error.
   private static func failure(_ error: TablesError, _ path: String) -> TablesError {
-    guard case .needsRebuild(_, .damaged(let message)) = error else { return error }
+    guard case .needsRebuild(_, .corrupt(let message)) = error else { return error }
     return .sqlite(path: path, code: SQLITE_NOTADB, message: message)
   }
 }

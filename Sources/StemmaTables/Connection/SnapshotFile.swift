@@ -115,7 +115,7 @@ package final class SnapshotFile {
 
   /// A rebuild restores the tables, but not this file.
   fileprivate static func failure(_ error: TablesError, _ path: String) -> TablesError {
-    guard case .needsRebuild(_, .damaged(let message)) = error else { return error }
+    guard case .needsRebuild(_, .corrupt(let message)) = error else { return error }
     return .sqlite(path: path, code: SQLITE_NOTADB, message: message)
   }
 
@@ -140,7 +140,7 @@ package final class SnapshotFile {
     return number(hash.finalize().prefix(8))
   }
 
-  private static func number(_ bytes: some Swift.Sequence<UInt8>) -> UInt64 {
+  private static func number(_ bytes: some Sequence<UInt8>) -> UInt64 {
     bytes.reduce(0) { $0 << 8 | UInt64($1) }
   }
 

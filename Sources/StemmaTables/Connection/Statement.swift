@@ -99,7 +99,7 @@ package struct Connection {
 extension TablesError {
   static func from(code: Int32, primary: Int32, path: String, message: String) -> TablesError {
     switch primary & 0xFF {
-    case SQLITE_CORRUPT, SQLITE_NOTADB: .needsRebuild(path: path, .damaged(message))
+    case SQLITE_CORRUPT, SQLITE_NOTADB: .needsRebuild(path: path, .corrupt(message))
     case SQLITE_BUSY: .busy(path: path)
     default: .sqlite(path: path, code: code, message: message)
     }
@@ -161,7 +161,7 @@ package final class Statement {
   package let handle: OpaquePointer
   let connection: Connection
   /// The corruption that this statement met since its last `clear`, for a more precise report.
-  package private(set) var damage: TablesError?
+  package private(set) var corruption: TablesError?
 
   init(_ connection: Connection, _ sql: String) throws(TablesError) {
     var handle: OpaquePointer?
@@ -189,7 +189,7 @@ package final class Statement {
       return false
     }
     let failure = connection.failure(code)
-    if case .needsRebuild = failure { damage = failure }
+    if case .needsRebuild = failure { corruption = failure }
     sqlite3_reset(handle)
     throw failure
   }
@@ -207,7 +207,7 @@ package final class Statement {
   /// Clears the parameters and the corruption of its last use.
   func clear() {
     sqlite3_clear_bindings(handle)
-    damage = nil
+    corruption = nil
   }
 
   // MARK: Parameters, counted from 1

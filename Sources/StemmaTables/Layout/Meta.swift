@@ -70,9 +70,9 @@ enum Meta {
     } else if isLive, try text("as_of", of: connection) != nil {
       reason = .asOf
     } else if try applied(of: connection) == nil {
-      reason = .damaged("no position in the log")
+      reason = .corrupt("no position in the log")
     } else if let changed = try change(of: tableSet, connection) {
-      reason = .damaged(changed)
+      reason = .corrupt(changed)
     } else {
       return
     }
@@ -92,7 +92,7 @@ enum Meta {
 
   /// In one row: a disk page holds all of it or nothing.
   static func write(
-    _ applied: AppliedPosition, _ sum: HeadSum, to connection: Connection
+    _ applied: AppliedPosition, _ sum: HeadChecksum, to connection: Connection
   ) throws(TablesError) {
     var words: [UInt8] = []
     words.reserveCapacity(128)
@@ -124,14 +124,14 @@ enum Meta {
   /// - Returns: the position and sum that are stored then.
   @discardableResult
   static func move(
-    _ before: (applied: AppliedPosition, sum: HeadSum)?, to applied: AppliedPosition?,
-    headsBy change: HeadSum,
+    _ before: (applied: AppliedPosition, sum: HeadChecksum)?, to applied: AppliedPosition?,
+    headsBy change: HeadChecksum,
     _ connection: Connection
-  ) throws(TablesError) -> (applied: AppliedPosition, sum: HeadSum) {
+  ) throws(TablesError) -> (applied: AppliedPosition, sum: HeadChecksum) {
     var known = before
     if known == nil { known = try position(of: connection) }
     guard let before = known else {
-      throw .needsRebuild(path: connection.path, .damaged("no position in the log"))
+      throw .needsRebuild(path: connection.path, .corrupt("no position in the log"))
     }
     let now = (applied: applied ?? before.applied, sum: before.sum + change)
     try write(now.applied, now.sum, to: connection)
@@ -140,7 +140,7 @@ enum Meta {
 
   private static func position(
     of connection: Connection
-  ) throws(TablesError) -> (applied: AppliedPosition, sum: HeadSum)? {
+  ) throws(TablesError) -> (applied: AppliedPosition, sum: HeadChecksum)? {
     let words = try text("position", of: connection)?.split(separator: " ") ?? []
     guard [6, 8].contains(words.count), let position = UInt64(words[0]), let chain = UInt32(words[1]),
       let heads = UInt64(words[2]), let tombstones = Int64(words[3]), let rows = Int64(words[4]),
@@ -153,7 +153,7 @@ enum Meta {
     }
     return (
       applied,
-      HeadSum(heads: heads, tombstones: tombstones, conflicts: conflicts, rows: rows)
+      HeadChecksum(heads: heads, tombstones: tombstones, conflicts: conflicts, rows: rows)
     )
   }
 
@@ -162,7 +162,7 @@ enum Meta {
   }
 
   /// As last written; nil if it cannot be read.
-  static func headSum(of connection: Connection) throws(TablesError) -> HeadSum? {
+  static func headChecksum(of connection: Connection) throws(TablesError) -> HeadChecksum? {
     try position(of: connection)?.sum
   }
 
@@ -186,7 +186,7 @@ enum Meta {
     guard try statement.step() else { return Timestamp(rawValue: 0) }
     let number = statement.int(0)
     guard statement.bytes(1).elementsEqual(crc(ofClock: number)) else {
-      throw .needsRebuild(path: connection.path, .damaged("_stemma_meta: the clock"))
+      throw .needsRebuild(path: connection.path, .corrupt("_stemma_meta: the clock"))
     }
     return Timestamp(rawValue: UInt64(bitPattern: number))
   }

@@ -21,7 +21,8 @@ import StemmaSchema
 ///   before true), so `ORDER BY` the key columns is key order.
 /// - A shown value is stored only in its column, unless its type differs from the schema's, as
 ///   after a schema change. Then `_state` has it, because the column's affinity may change it.
-/// - `_state` ends with a checksum over all that new events build on (`StateSeal`). A row with a
+/// - `_state` ends with a checksum over all that new events build on (`StateChecksum`). A row with
+///   a
 ///   changed byte is rejected, and the tables are rebuilt.
 final class TableLayout: Sendable {
   /// The Swift and SQLite type of a column, and the type of `Value` that it holds exactly.
@@ -228,7 +229,7 @@ final class TableLayout: Sendable {
     var bytes: [UInt8] = []
     for (index, column) in key.prefix(count).enumerated() {
       guard let part = KeyPart(value(statement, first + Int32(index), column.kind)), column.kind.fits(part)
-      else { throw damaged("a key", statement) }
+      else { throw corrupt("a key", statement) }
       Key.encode(part, into: &bytes)
     }
     return bytes
@@ -237,12 +238,12 @@ final class TableLayout: Sendable {
   /// The key whose encoded form is in a column of the current row.
   func storedKey(_ statement: Statement, _ column: Int32) throws(TablesError) -> Key {
     let key = Key(trusted: Array(statement.bytes(column)))
-    do { _ = try partition(of: key) } catch { throw damaged("a key", statement) }
+    do { _ = try partition(of: key) } catch { throw corrupt("a key", statement) }
     return key
   }
 
-  private func damaged(_ what: String, _ statement: Statement) -> TablesError {
-    .needsRebuild(path: statement.connection.path, .damaged("\(what) of \(model.tableName)"))
+  private func corrupt(_ what: String, _ statement: Statement) -> TablesError {
+    .needsRebuild(path: statement.connection.path, .corrupt("\(what) of \(model.tableName)"))
   }
 
   /// Bytes of texts and state of the current row.
@@ -279,7 +280,7 @@ final class TableLayout: Sendable {
     } catch { defect = "\(error)" }
     throw .needsRebuild(
       path: statement.connection.path,
-      .damaged("\(what) of \(model.name) \(KeyWords.text(key, of: model)): \(defect)"))
+      .corrupt("\(what) of \(model.name) \(KeyWords.text(key, of: model)): \(defect)"))
   }
 }
 

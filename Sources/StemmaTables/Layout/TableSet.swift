@@ -47,9 +47,9 @@ package final class TableSet: Sendable {
   static let ownTables = [
     // This table has all that every commit changes besides its rows: SQLite writes whole pages.
     // Names: `format`, `schema` (digest), `roots` (root pages of the tables), `position` (applied
-    // log position and `HeadSum`), `clock`. A file of a past state has `as_of`. The names `stream`
-    // and `commit` are those of the views below. `hash` ends with a CRC over the row: new events
-    // never continue a corrupt number.
+    // log position and `HeadChecksum`), `clock`. A file of a past state has `as_of`. The names
+    // `stream` and `commit` are those of the views below. `hash` ends with a CRC over the row: new
+    // events never continue a corrupt number.
     """
     CREATE TABLE _stemma_meta (
       name TEXT NOT NULL, partition TEXT NOT NULL DEFAULT '', origin TEXT NOT NULL DEFAULT '', value, hash TEXT,
@@ -152,7 +152,7 @@ enum Hexadecimal {
     }
   }
 
-  static func text(_ bytes: some Swift.Sequence<UInt8>) -> String {
+  static func text(_ bytes: some Sequence<UInt8>) -> String {
     var text: [UInt8] = []
     append(Array(bytes), to: &text)
     return String(decoding: text, as: UTF8.self)

@@ -21,19 +21,19 @@ package final class ReferenceRank: Sendable {
   /// Whether a parent shows child `a` rather than `b`: by reference writes, then by the lower key.
   static func isAbove(_ a: (write: Candidate, key: Key), _ b: (write: Candidate, key: Key)) -> Bool {
     let (first, second) = (a.write, b.write)
-    return (first.version, first.timestamp, first.dot, b.key)
-      > (second.version, second.timestamp, second.dot, a.key)
+    return (first.version, first.timestamp, first.id, b.key)
+      > (second.version, second.timestamp, second.id, a.key)
   }
 
   /// Bytes that sort like the writes in `isAbove`; nil if no event has written the reference.
   ///
   /// - Throws: for bytes that are not a row's state. The checksum is not verified.
   func rank(of sealed: UnsafeRawBufferPointer) throws(MergeError) -> [UInt8]? {
-    let state = try RecordState(decoding: StateSeal.state(in: sealed), child.rules) { _ in .null }
+    let state = try RecordState(decoding: StateChecksum.state(in: sealed), child.rules) { _ in .null }
     guard let write = child.write(ofReference: fields, state) else { return nil }
     let numbers = [
       write.version.rawValue, write.timestamp.milliseconds << 16 | UInt64(write.timestamp.counter),
-      write.dot.origin.rawValue, write.dot.sequence.rawValue,
+      write.id.origin.rawValue, write.id.sequence.rawValue,
     ]
     return numbers.flatMap { number in withUnsafeBytes(of: number.bigEndian) { Array($0) } }
   }

@@ -11,7 +11,7 @@ extension TablesReader {
   ///   context. The stream's head covers the context.
   /// - `_stemma_conflicts` lists exactly the records with a value or delete conflict.
   package func checkInvariants() throws(TablesError) {
-    let knowledge = try knowledge()
+    let versionVector = try versionVector()
     var conflicts = try records("SELECT model, key, partition FROM _stemma_conflicts")
     func check(_ layout: TableLayout, _ key: Key, _ state: RecordState) throws(TablesError) {
       func require(_ holds: Bool, _ what: String) throws(TablesError) {
@@ -21,7 +21,7 @@ extension TablesReader {
       }
       let partition = try layout.partition(of: key)
       for entry in state.context.entries {
-        let head = knowledge[partition, entry.origin].sequence
+        let head = versionVector[partition, entry.origin].sequence
         try require(head >= entry.sequence, "the stream of \(entry.origin) ends before the context")
       }
       let listed = conflicts.removeValue(forKey: RecordName(model: layout.model.storedName, key: key))

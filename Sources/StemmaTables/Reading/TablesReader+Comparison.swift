@@ -4,7 +4,7 @@ import StemmaEvents
 package struct TablesSummary: Sendable {
   fileprivate var rows: [TableDigest]
   fileprivate var conflicts: [TableDigest]
-  fileprivate var knowledge: VersionVector
+  fileprivate var versionVector: VersionVector
   /// The highest commit number of each origin.
   fileprivate var commits: [String: Int64] = [:]
   /// SQLite's findings, for example indexes that do not match their tables.
@@ -25,9 +25,10 @@ package struct TablesSummary: Sendable {
     note(
       Set(Set(conflicts).symmetricDifference(fresh.conflicts).map(\.partition)), "the listed conflicts")
     guard comparesHeads else { return found + flaws.map { "SQLite says \($0)" } }
-    let partitions = Set(knowledge.partitions.keys).union(fresh.knowledge.partitions.keys)
+    let partitions = Set(versionVector.partitions.keys).union(fresh.versionVector.partitions.keys)
     note(
-      partitions.filter { knowledge.partitions[$0] != fresh.knowledge.partitions[$0] }, "the heads of streams"
+      partitions.filter { versionVector.partitions[$0] != fresh.versionVector.partitions[$0] },
+      "the heads of streams"
     )
     for (origin, number) in fresh.commits.sorted(by: { $0.key < $1.key })
     where (commits[origin] ?? 0) < number {
@@ -41,7 +42,7 @@ extension TablesReader {
   /// Reads everything. Memory: O(partitions).
   package func summary() throws(TablesError) -> TablesSummary {
     var summary = TablesSummary(
-      rows: try digests(), conflicts: try conflictListDigests(), knowledge: try knowledge())
+      rows: try digests(), conflicts: try conflictListDigests(), versionVector: try versionVector())
     let commits = try connection.prepare("SELECT origin, number FROM _stemma_commits")
     while try commits.step() { summary.commits[commits.text(0)] = commits.int(1) }
     let check = try connection.prepare("PRAGMA integrity_check(3)")

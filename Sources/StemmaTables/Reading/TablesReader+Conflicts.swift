@@ -27,7 +27,7 @@ package struct OpenConflict: Hashable, Sendable {
 
     package var value: Value
     /// The event that wrote it.
-    package var event: EventName
+    package var event: QualifiedEventID
     package var version: Version
     package var timestamp: Timestamp
     package var operation: Operation
@@ -120,7 +120,7 @@ extension TablesReader {
   package func conflicts(
     _ models: [String]? = nil, key: Key? = nil, isInScope: ((Partition) -> Bool)?
   ) throws(TablesError) -> ConflictCursor {
-    try HeadSum.checkConflicts(connection)
+    try HeadChecksum.checkConflicts(connection)
     var layouts = tableSet.layoutsByName
     if let models {
       for name in models { _ = try tableSet.layout(named: name) }
@@ -191,7 +191,7 @@ extension TablesReader {
   ) throws(TablesError) -> OpenConflict {
     let child = try tableSet.layout(named: reference.child.name)
     let key = try parent.key(statement)
-    let choices = try rivals(key, child, reference.fields).map {
+    let choices = try siblings(key, child, reference.fields).map {
       child.choice(.record(model: child.model.name, $0.key), $0.write, $0.key)
     }
     return OpenConflict(
@@ -227,7 +227,7 @@ extension TableLayout {
     _ value: OpenConflict.Choice.Value, _ write: Candidate, _ key: Key
   ) -> OpenConflict.Choice {
     OpenConflict.Choice(
-      value: value, event: EventName(partition: Partition(model: model, key: key), dot: write.dot),
+      value: value, event: QualifiedEventID(partition: Partition(model: model, key: key), id: write.id),
       version: write.version, timestamp: write.timestamp, operation: write.operation)
   }
 

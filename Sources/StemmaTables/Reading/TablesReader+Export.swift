@@ -63,7 +63,7 @@ extension TableLayout {
   }
 
   fileprivate func appendJSON(
-    _ keyValues: some Swift.Sequence<Value>, _ values: some Swift.Sequence<Value>, _ revision: String?,
+    _ keyValues: some Sequence<Value>, _ values: some Sequence<Value>, _ revision: String?,
     to bytes: inout [UInt8]
   ) {
     bytes.append(contentsOf: #"{"model":"#.utf8)
@@ -80,7 +80,7 @@ extension TableLayout {
   }
 
   private func appendObject(
-    _ members: some Swift.Sequence<(Column, Value)>, to bytes: inout [UInt8]
+    _ members: some Sequence<(Column, Value)>, to bytes: inout [UInt8]
   ) {
     var separator = UInt8(ascii: "{")
     for (column, value) in members {

@@ -35,7 +35,7 @@ extension TablesReader {
   ///
   /// - Throws: `needsRebuild` if there are more or fewer rows than were written.
   package func partitions() throws(TablesError) -> [PartitionContents] {
-    try HeadSum.check(connection)
+    try HeadChecksum.check(connection)
     var found: [Partition: PartitionContents] = [:]
     func change(_ partition: Partition, _ body: (inout PartitionContents) -> Void) {
       body(&found[partition, default: PartitionContents(partition: partition)])
@@ -62,7 +62,7 @@ extension TablesReader {
         if count > 0 { change(try layout.partition(rows)) { $0.rows += count } }
       }
     }
-    try HeadSum.check(rows: Int64(clamping: found.values.reduce(0) { $0 + $1.rows }), connection)
+    try HeadChecksum.check(rows: Int64(clamping: found.values.reduce(0) { $0 + $1.rows }), connection)
     return found.values.sorted { $0.partition < $1.partition }
   }
 
@@ -92,7 +92,7 @@ extension TablesReader {
       bytes.appendCounted(tombstones.bytes(1))
       bytes.append(0)
       bytes.append(number: UInt64(bitPattern: tombstones.int(3)))
-      bytes.appendCounted(StateSeal.state(in: tombstones.bytes(4)))
+      bytes.appendCounted(StateChecksum.state(in: tombstones.bytes(4)))
       sums.add(bytes, partition, sealed: tombstones.bytes(4))
     }
     return sums.sorted
@@ -121,7 +121,7 @@ private struct DigestSums {
   /// `state`: with its checksum.
   mutating func add(_ record: [UInt8], _ partition: Partition, sealed state: UnsafeRawBufferPointer) {
     add(record, partition)
-    sums[partition]?.checksums &+= StateSeal.checksum(in: state)
+    sums[partition]?.checksums &+= StateChecksum.checksum(in: state)
   }
 
   mutating func add(_ record: [UInt8], _ partition: Partition) {
@@ -155,7 +155,7 @@ extension TableLayout {
     key.bytes.withUnsafeBytes { bytes.appendCounted($0) }
     bytes.append(1)
     bytes.append(number: UInt64(bitPattern: statement.int(versionColumn)))
-    bytes.appendCounted(StateSeal.state(in: statement.bytes(stateColumn)))
+    bytes.appendCounted(StateChecksum.state(in: statement.bytes(stateColumn)))
     for column in columnOfRule {
       let index = Int32(self.key.count + column)
       let type = statement.type(index)

@@ -28,7 +28,7 @@ extension TablesReader {
     if relationship.kind == .manyToMany { return try joined(key, layout, relationship, target) }
     if relationship.storesReference { return try parent(key, layout, relationship, target) }
     if relationship.kind == .hasOne,
-      let winner = try rivals(key, target, relationship.referenceFields).first
+      let winner = try siblings(key, target, relationship.referenceFields).first
     {
       let statement = try connection.prepare(target.selectByKey)
       try target.bind(winner.key, to: statement)
@@ -87,24 +87,24 @@ extension TablesReader {
   }
 
   /// A candidate child of a `hasOne`, and the write that made it refer to its parent.
-  struct Rival {
+  struct Sibling {
     let key: Key
     let write: Candidate
   }
 
   /// The children of a parent, the one that a `hasOne` shows first. They are ordered by the highest
   /// (version, timestamp, origin, sequence) of the reference's write, then by key.
-  func rivals(_ key: Key, _ child: TableLayout, _ fields: [String]) throws(TablesError) -> [Rival] {
+  func siblings(_ key: Key, _ child: TableLayout, _ fields: [String]) throws(TablesError) -> [Sibling] {
     let cursor = try children(of: key, child, fields, isReadAtOnce: true)
     defer { cursor.statement.reset() }
-    var rivals: [Rival] = []
+    var siblings: [Sibling] = []
     while try cursor.statement.step() {
       let key = try child.key(cursor.statement)
       let state = try child.state(cursor.statement, key)
       guard let write = child.write(ofReference: fields, state) else { continue }
-      rivals.append(Rival(key: key, write: write))
+      siblings.append(Sibling(key: key, write: write))
     }
-    return rivals.sorted { ReferenceRank.isAbove(($0.write, $0.key), ($1.write, $1.key)) }
+    return siblings.sorted { ReferenceRank.isAbove(($0.write, $0.key), ($1.write, $1.key)) }
   }
 }
 
@@ -114,7 +114,7 @@ extension ReadConnection {
     of key: Key, _ child: Model, _ fields: [String]
   ) throws(TablesError) -> Key? {
     let reader = TablesReader(connection: connection, tableSet: TableSet(Schema(models: [child])))
-    return try reader.rivals(key, TableLayout(child), fields).first?.key
+    return try reader.siblings(key, TableLayout(child), fields).first?.key
   }
 }
 

@@ -18,22 +18,22 @@ package struct TablesReader {
 
   package func applied() throws(TablesError) -> AppliedPosition {
     guard let applied = try Meta.applied(of: connection) else {
-      throw .needsRebuild(path: connection.path, .damaged("no position in the log"))
+      throw .needsRebuild(path: connection.path, .corrupt("no position in the log"))
     }
     return applied
   }
 
   /// The heads of all streams that were applied.
-  package func knowledge() throws(TablesError) -> VersionVector {
-    try HeadSum.check(connection)
+  package func versionVector() throws(TablesError) -> VersionVector {
+    try HeadChecksum.check(connection)
     let statement = try connection.prepare(
       "SELECT partition, origin, sequence, hash, crc FROM _stemma_streams")
-    var knowledge = VersionVector()
+    var versionVector = VersionVector()
     while try statement.step() {
       let (partition, origin) = (partition(statement, 0), try origin(statement, 1))
-      knowledge[partition, origin] = try StreamCache.head(of: partition, origin, statement, 2)
+      versionVector[partition, origin] = try StreamCache.head(of: partition, origin, statement, 2)
     }
-    return knowledge
+    return versionVector
   }
 
   /// How many events were applied. O(streams).
@@ -66,7 +66,7 @@ package struct TablesReader {
     while try statement.step() {
       let row = Acknowledgement(
         peer: statement.text(0), partition: partition(statement, 1), origin: try origin(statement, 2),
-        sequence: Sequence(UInt64(clamping: statement.int(3))))
+        sequence: SequenceNumber(UInt64(clamping: statement.int(3))))
       if statement.text(4) == row.crc { found.append(row) }
     }
     return found
@@ -79,7 +79,7 @@ package struct TablesReader {
   private func origin(_ statement: Statement, _ column: Int32) throws(TablesError) -> Origin {
     let text = statement.text(column)
     guard text.utf8.count == 16, let number = UInt64(text, radix: 16) else {
-      throw .needsRebuild(path: connection.path, .damaged("origin \(text)"))
+      throw .needsRebuild(path: connection.path, .corrupt("origin \(text)"))
     }
     return Origin(number)
   }
@@ -90,9 +90,9 @@ package struct Acknowledgement: Hashable, Sendable {
   package var peer: String
   package var partition: Partition
   package var origin: Origin
-  package var sequence: Sequence
+  package var sequence: SequenceNumber
 
-  package init(peer: String, partition: Partition, origin: Origin, sequence: Sequence) {
+  package init(peer: String, partition: Partition, origin: Origin, sequence: SequenceNumber) {
     self.peer = peer
     self.partition = partition
     self.origin = origin

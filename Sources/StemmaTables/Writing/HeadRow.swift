@@ -9,7 +9,7 @@ import StemmaEvents
 struct HeadRow {
   let number: Int64
   /// Its contribution to the sum of all rows.
-  let sum: HeadSum
+  let sum: HeadChecksum
   private let bytes: [UInt8]
   private let partition: Int
   private let hash: Int

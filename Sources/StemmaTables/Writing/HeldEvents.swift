@@ -13,10 +13,10 @@ struct HeldEvents {
 
   /// Traps if an event could be applied before an earlier one of its stream.
   func checkInvariants() {
-    var last: [Origin: Sequence] = [:]
+    var last: [Origin: SequenceNumber] = [:]
     for event in events {
-      precondition(event.dot.sequence > last[event.dot.origin] ?? .zero, "each stream stays in its order")
-      last[event.dot.origin] = event.dot.sequence
+      precondition(event.id.sequence > last[event.id.origin] ?? .zero, "each stream stays in its order")
+      last[event.id.origin] = event.id.sequence
     }
   }
 
@@ -48,7 +48,7 @@ struct HeldEvents {
   private func canBeApplied(
     _ event: Event, to state: inout RecordState, _ rules: MergeRules, behind waiting: [Event]
   ) throws(MergeError) -> Bool {
-    if waiting.contains(where: { $0.dot.origin == event.dot.origin }) { return false }
+    if waiting.contains(where: { $0.id.origin == event.id.origin }) { return false }
     do { _ = try state.apply(event, rules) } catch {
       switch error {
       // The highest permitted version rises with the missing events.

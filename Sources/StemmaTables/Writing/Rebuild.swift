@@ -49,7 +49,7 @@ extension Tables {
   /// Builds tables from all events of a log and replaces the file at `path`.
   ///
   /// `next` returns the events by (partition, model, key), those of one key with causes before
-  /// effects (arrival order has this property). Each record is folded once and inserted, in key
+  /// effects (position order has this property). Each record is folded once and inserted, in key
   /// order inside of each partition; indexes come last. Memory: one record, SQLite's page cache,
   /// and one head per stream. The file is built beside the target (`….building`), synced, and then
   /// renamed. A crash or an error leaves the old tables unchanged. Peers' acknowledgements are
@@ -58,19 +58,20 @@ extension Tables {
   /// The caller holds the node's writer lock, and then closes its connections to the old file.
   ///
   /// - Parameters:
-  ///   - knowledge: the streams' heads, if the log has them; otherwise the events determine them.
-  ///     Pass nil with a filter.
+  ///   - versionVector: the streams' heads, if the log has them; otherwise the events determine
+  ///     them. Pass nil with a filter.
   ///   - token: the log position up to which events are read.
   ///   - ownOrigins: the origins of this node, whose events do not advance the clock.
   ///   - progress: called every few thousand events; may throw to stop the rebuild.
   /// - Throws: what `next` and `progress` throw; `TablesError` otherwise.
   @discardableResult
   package static func rebuild(
-    at path: String, schema: Schema, knowledge: VersionVector?, token: LogToken, filter: RebuildFilter = .all,
+    at path: String, schema: Schema, versionVector: VersionVector?, token: LogToken,
+    filter: RebuildFilter = .all,
     ownOrigins: [Origin] = [],
     progress: (RebuildProgress) throws -> Void = { _ in }, next: () throws -> StoredEvent?
   ) throws -> RebuildProgress {
-    try rebuild(at: path, schema, knowledge, token, filter, ownOrigins, progress) { builder in
+    try rebuild(at: path, schema, versionVector, token, filter, ownOrigins, progress) { builder in
       try builder.insert(next, progress)
     }
   }
@@ -79,16 +80,16 @@ extension Tables {
   /// one inserts rows. Several times as fast; the same events give the same tables.
   @discardableResult
   package static func rebuild(
-    at path: String, schema: Schema, knowledge: VersionVector, token: LogToken, from files: RecordFiles,
+    at path: String, schema: Schema, versionVector: VersionVector, token: LogToken, from files: RecordFiles,
     ownOrigins: [Origin] = [], progress: (RebuildProgress) throws -> Void = { _ in }
   ) throws -> RebuildProgress {
-    try rebuild(at: path, schema, knowledge, token, .all, ownOrigins, progress) { builder in
+    try rebuild(at: path, schema, versionVector, token, .all, ownOrigins, progress) { builder in
       try builder.insert(from: files, progress)
     }
   }
 
   private static func rebuild(
-    at path: String, _ schema: Schema, _ knowledge: VersionVector?, _ token: LogToken,
+    at path: String, _ schema: Schema, _ versionVector: VersionVector?, _ token: LogToken,
     _ filter: RebuildFilter,
     _ ownOrigins: [Origin], _ progress: (RebuildProgress) throws -> Void,
     insert: (inout TablesBuilder) throws -> Void
@@ -113,7 +114,7 @@ extension Tables {
         // Memory freed earlier, as by a clone, would otherwise add to that of merging and sorting.
         stemma_return_free_memory()
         var builder = try TablesBuilder(
-          TableSet(schema), connection, filter, StreamSummary(knowledge, ownOrigins: ownOrigins))
+          TableSet(schema), connection, filter, StreamSummary(versionVector, ownOrigins: ownOrigins))
         try insert(&builder)
         // The rows are written to disk while the indexes are built.
         let syncing = MadeAhead { Result { () throws(TablesError) in try file.sync() } }
@@ -320,7 +321,7 @@ struct TablesBuilder {
     try streams.write(to: connection)
     for acknowledgement in acknowledged { try acknowledgement.write(to: connection) }
     try Meta.write(tableSet, to: connection)
-    var sum = try HeadSum.ofRows(connection)
+    var sum = try HeadChecksum.ofRows(connection)
     sum.rows = Int64(clamping: progress.rows)
     try Meta.write(AppliedPosition(token), sum, to: connection)
     if let name = filter.name { try Meta.write("as_of", .string(name), to: connection) }

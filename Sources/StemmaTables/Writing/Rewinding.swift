@@ -18,10 +18,10 @@ package final class Rewinding {
   fileprivate init(_ tableSet: TableSet, _ connection: Connection) throws(TablesError) {
     self.tableSet = tableSet
     self.connection = connection
-    rows = try Meta.headSum(of: connection)?.rows ?? 0
+    rows = try Meta.headChecksum(of: connection)?.rows ?? 0
   }
 
-  /// Replaces a record by the result of some of its events, which are in arrival order.
+  /// Replaces a record by the result of some of its events, which are in position order.
   package func replace(_ record: RecordKey, by events: [Event]) throws(TablesError) {
     guard let model = tableSet.index(ofStoredName: record.model) else { return }
     let layout = tableSet.layouts[model]
@@ -60,7 +60,7 @@ package final class Rewinding {
   }
 
   fileprivate func finish(_ token: LogToken, _ filter: RebuildFilter) throws(TablesError) {
-    var sum = try HeadSum.ofRows(connection)
+    var sum = try HeadChecksum.ofRows(connection)
     sum.rows = rows
     try Meta.write(AppliedPosition(token), sum, to: connection)
     if let name = filter.name { try Meta.write("as_of", .string(name), to: connection) }

@@ -12,7 +12,7 @@ struct RowBatch: Sendable {
     var firstCell: Int32
     /// The checksum over the key, for a row whose last cell is a state without checksum. The
     /// running thread completes it, because the producing thread is the bottleneck.
-    var seal: StateSeal?
+    var seal: StateChecksum?
   }
 
   struct Cell: Sendable {
@@ -55,9 +55,9 @@ struct RowBatch: Sendable {
   /// Ends a row whose values are all in columns. Appends its state, whose bytes begin at `start`,
   /// and space for the checksum.
   mutating func end(_ start: Int, _ key: [UInt8]) {
-    bytes.append(contentsOf: repeatElement(0, count: StateSeal.size))
+    bytes.append(contentsOf: repeatElement(0, count: StateChecksum.size))
     cells.append(Cell(kind: .blob, count: UInt32(bytes.count - start), bits: UInt64(start)))
-    rows[rows.count - 1].seal = key.withUnsafeBytes { StateSeal($0) }
+    rows[rows.count - 1].seal = key.withUnsafeBytes { StateChecksum($0) }
   }
 
   @inline(__always)
@@ -91,7 +91,8 @@ struct RowBatch: Sendable {
     precondition(rows.last.map { $0.firstCell < cells.count } ?? true, "a row has cells")
     for (place, row) in rows.enumerated() where row.seal != nil {
       let last = cells[place + 1 < rows.count ? Int(rows[place + 1].firstCell) - 1 : cells.count - 1]
-      precondition(last.kind == .blob && last.count >= StateSeal.size, "a state has room for its checksum")
+      precondition(
+        last.kind == .blob && last.count >= StateChecksum.size, "a state has room for its checksum")
     }
     for cell in cells {
       switch cell.kind {
@@ -155,7 +156,7 @@ private struct BatchRun {
       && rows[start..<end].allSatisfy { $0.statement == rows[start].statement }
   }
 
-  /// Writes the checksum of a state that has none, over the row's columns, as `StateSeal` does.
+  /// Writes the checksum of a state that has none, over the row's columns, as `StateChecksum` does.
   private func seal(_ row: Int, _ values: [BatchStatement.Value]) {
     guard var seal = rows[row].seal else { return }
     let first = Int(rows[row].firstCell)

@@ -123,7 +123,7 @@ struct RowMaker {
   private mutating func note(_ cursor: BlockCursor) {
     progress.events += 1
     progress.folded += 1
-    streams.note(by: cursor.dot.origin, commit: cursor.commit, timestamp: cursor.timestamp)
+    streams.note(by: cursor.id.origin, commit: cursor.commit, timestamp: cursor.timestamp)
   }
 
   // MARK: Events
@@ -140,7 +140,7 @@ struct RowMaker {
 
   private mutating func applyInPlace(_ cursor: BlockCursor, _ plan: ShapePlan) -> Bool {
     let effect = record.apply(
-      plan.operation, cursor.dot, cursor.version, cursor.timestamp, registers: plan.registers,
+      plan.operation, cursor.id, cursor.version, cursor.timestamp, registers: plan.registers,
       context: cursor.context)
     switch effect {
     case .isNotLinear: return false

@@ -166,7 +166,7 @@ final class RowWriter {
   /// Throws `needsRebuild` unless one row was deleted: the table is not as it was read before.
   private func checkDeleted(_ table: String) throws(TablesError) {
     guard connection.changedRows == 1 else {
-      throw .needsRebuild(path: connection.path, .damaged("\(table): a row is missing"))
+      throw .needsRebuild(path: connection.path, .corrupt("\(table): a row is missing"))
     }
   }
 

@@ -28,8 +28,8 @@ struct StreamCache {
 
   private(set) var heads: [Stream] = []
   /// The share of the stored rows of `heads` and of `commits` in the sum; zero for a missing row.
-  private var headSums: [HeadSum] = []
-  private var commitSums: [HeadSum] = []
+  private var headChecksums: [HeadChecksum] = []
+  private var commitSums: [HeadChecksum] = []
   private var index: [StreamID: Int] = [:]
   private var last: Int?
   private var commits: [Commits] = []
@@ -60,7 +60,7 @@ struct StreamCache {
     defer { statement.reset() }
     let isThere = try statement.step()
     let head = try isThere ? Self.head(of: partition, origin, statement, 0) : .none
-    headSums.append(isThere ? HeadRow(partition, origin, head).sum : .zero)
+    headChecksums.append(isThere ? HeadRow(partition, origin, head).sum : .zero)
     heads.append(Stream(partition: partition, origin: origin, head: head))
     index[name] = heads.count - 1
     last = heads.count - 1
@@ -76,7 +76,7 @@ struct StreamCache {
       commits[commit].highest = event.commit.number
       commits[commit].isDirty = true
     }
-    heads[stream].head.sequence = event.dot.sequence
+    heads[stream].head.sequence = event.id.sequence
     heads[stream].head.hash += hash
     heads[stream].isDirty = true
   }
@@ -112,7 +112,8 @@ struct StreamCache {
 
   /// Traps if the state is inconsistent. `savepoint`: the one whose changes can be undone here.
   func checkInvariants(inSavepoint savepoint: Int?) {
-    precondition(headSums.count == heads.count && commitSums.count == commits.count, "each row has its sum")
+    precondition(
+      headChecksums.count == heads.count && commitSums.count == commits.count, "each row has its sum")
     precondition(index.count == heads.count, "each stream has a name of its own")
     for (place, stream) in heads.enumerated() {
       let name = StreamID(partition: stream.partition, origin: stream.origin)
@@ -152,16 +153,16 @@ struct StreamCache {
   // MARK: Writing
 
   /// Returns the change of the sum of the rows.
-  mutating func flush(_ connection: Connection) throws(TablesError) -> HeadSum {
-    var change = HeadSum.zero
+  mutating func flush(_ connection: Connection) throws(TablesError) -> HeadChecksum {
+    var change = HeadChecksum.zero
     if heads.contains(where: \.isDirty) {
       let statement = try connection.prepareOnce(HeadRow.upsertStream)
       for index in heads.indices where heads[index].isDirty {
         let stream = heads[index]
         let row = HeadRow(stream.partition, stream.origin, stream.head)
         try row.write(by: statement)
-        change += row.sum - headSums[index]
-        headSums[index] = row.sum
+        change += row.sum - headChecksums[index]
+        headChecksums[index] = row.sum
         heads[index].isDirty = false
       }
     }
@@ -186,9 +187,9 @@ struct StreamCache {
       statement.text(column + 2) == HeadRow.crc(partition.bytes, origin, sequence, hash)
     else {
       throw .needsRebuild(
-        path: statement.connection.path, .damaged("_stemma_streams: \(partition), \(origin)"))
+        path: statement.connection.path, .corrupt("_stemma_streams: \(partition), \(origin)"))
     }
-    return StreamHead(sequence: Sequence(UInt64(sequence)), hash: StreamHash(high: high, low: low))
+    return StreamHead(sequence: SequenceNumber(UInt64(sequence)), hash: StreamHash(high: high, low: low))
   }
 
   /// The highest number of an origin's commits. Throws if the columns are not what was written.
@@ -197,7 +198,7 @@ struct StreamCache {
   ) throws(TablesError) -> UInt64 {
     let number = statement.int(column)
     guard number >= 0, statement.text(column + 1) == HeadRow.crc([], origin, number, "") else {
-      throw .needsRebuild(path: statement.connection.path, .damaged("_stemma_commits: \(origin)"))
+      throw .needsRebuild(path: statement.connection.path, .corrupt("_stemma_commits: \(origin)"))
     }
     return UInt64(number)
   }

@@ -36,11 +36,11 @@ struct StreamSummary: Sendable {
   }
 
   mutating func note(_ event: Event) {
-    note(by: event.dot.origin, commit: event.commit, timestamp: event.timestamp)
+    note(by: event.id.origin, commit: event.commit, timestamp: event.timestamp)
     guard known == nil else { return }
     let name = StreamID(event)
     var head = heads[name] ?? .none
-    head.sequence = max(head.sequence, event.dot.sequence)
+    head.sequence = max(head.sequence, event.id.sequence)
     head.hash += digester.digest(of: event).hash
     heads[name] = head
   }

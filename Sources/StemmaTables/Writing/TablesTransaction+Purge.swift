@@ -29,8 +29,8 @@ extension TablesTransaction {
         "DELETE FROM \(table) WHERE partition IN (SELECT partition FROM temp._stemma_purged)")
     }
     try connection.execute("DROP TABLE temp._stemma_purged")
-    let written = try Meta.headSum(of: connection) ?? .zero
-    var left = try HeadSum.ofRows(connection)
+    let written = try Meta.headChecksum(of: connection) ?? .zero
+    var left = try HeadChecksum.ofRows(connection)
     left.rows = written.rows - rows
     try Meta.move(nil, to: nil, headsBy: left - written, connection)
     forget()

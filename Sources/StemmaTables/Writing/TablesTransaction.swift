@@ -28,10 +28,10 @@ package final class TablesTransaction {
   private(set) var hasTombstones: [Bool?]
   var token: AppliedPosition?
   /// The stored position and sum, if they were read or written.
-  private var position: (applied: AppliedPosition, sum: HeadSum)?
+  private var position: (applied: AppliedPosition, sum: HeadChecksum)?
   /// The change of the stored sum through written records, tombstones and conflicts; zero whenever
   /// a SQLite savepoint begins.
-  private var listed = HeadSum.zero
+  private var listed = HeadChecksum.zero
   private var digester = EventDigester()
   /// For the current savepoint, unless SQLite has created it.
   var undo: Undo?
@@ -167,10 +167,10 @@ package final class TablesTransaction {
   ///   `foreignPartition` if the event cannot be applied. Record and stream are then unchanged.
   @discardableResult
   package func apply(_ event: Event, digest: StreamHash? = nil) throws(TablesError) -> Bool {
-    let stream = try streams.index(event.partition, event.dot.origin, connection)
+    let stream = try streams.index(event.partition, event.id.origin, connection)
     let held = streams.heads[stream].head.sequence
-    guard event.dot.sequence > held else { return false }
-    guard event.dot.sequence == held.next else { throw .gap(event.partition, event.dot, held: held) }
+    guard event.id.sequence > held else { return false }
+    guard event.id.sequence == held.next else { throw .gap(event.partition, event.id, held: held) }
     if let model = tableSet.index(ofStoredName: event.model) {
       let record = try load(RecordName(model: model, key: event.key), event.partition)
       remember(record)

@@ -6,17 +6,17 @@ import Testing
   func everyEventComesBackInBothOrders(seed: Int) throws {
     var source = RandomEvents(seed: UInt64(seed))
     let events = source.events(seed % 4 == 0 ? 400 : seed)
-    let notes = [
-      (events[0].event.commit, CommitNote(by: "Ann", note: "née\0", source: "a.ndjson:7")),
-      (events[events.count - 1].event.commit, CommitNote(note: "")),
+    let messages = [
+      (events[0].event.commit, CommitMessage(author: "Ann", text: "née\0", source: "a.ndjson:7")),
+      (events[events.count - 1].event.commit, CommitMessage(text: "")),
     ]
-    let expected = Dictionary(notes, uniquingKeysWith: { $1 }).sorted { $0.key < $1.key }
-    let reader = try BlockReader(block(events, notes: notes))
+    let expected = Dictionary(messages, uniquingKeysWith: { $1 }).sorted { $0.key < $1.key }
+    let reader = try BlockReader(block(events, messages: messages))
     #expect(reader.count == events.count)
     #expect(try reader.events() == events, "seed \(seed)")
     #expect(try reader.eventsByKey() == events.sorted(by: order), "seed \(seed)")
-    #expect(reader.notes.map(\.commit) == expected.map(\.key))
-    #expect(reader.notes.map(\.note) == expected.map(\.value))
+    #expect(reader.messages.map(\.commit) == expected.map(\.key))
+    #expect(reader.messages.map(\.message) == expected.map(\.value))
   }
 
   /// A few names, origins and partitions are compared directly; more are hashed. Values in
@@ -29,15 +29,15 @@ import Testing
         let origin = Origin(UInt64(number + 1))
         let key = Key(.string(value.inKey + "\(number)"), .int(Int64(number)))
         let partition = Partition("tenant=\(value.inName)\(number)")
-        let sequence = StemmaEvents.Sequence(UInt64(round + 1))
+        let sequence = StemmaEvents.SequenceNumber(UInt64(round + 1))
         let context =
           round == 0 ? Context.empty : Context(trusted: [.init(origin: origin, sequence: .init(1))])
         let event = Event(
           partition: partition, model: "Model\(number)", key: key, operation: round == 0 ? .create : .update,
-          assignments: [Assignment("field\(number)", .int(Int64(number)))], dot: EventID(origin, sequence),
+          assignments: [Assignment("field\(number)", .int(Int64(number)))], id: EventID(origin, sequence),
           context: context, version: Version(UInt64(round + 1)), timestamp: Timestamp(milliseconds: 1),
           commit: CommitID(origin, UInt64(round + 1)))
-        events.append(BlockEvent(arrival: UInt64(events.count), event: event))
+        events.append(BlockEvent(relativePosition: UInt64(events.count), event: event))
       }
     }
     let reader = try BlockReader(block(events))
@@ -63,9 +63,9 @@ import Testing
     var source = RandomEvents(seed: 11)
     let events = source.events(200)
     var writer = BlockWriter()
-    for event in events.prefix(50) { writer.append(event.event, arrival: event.arrival) }
+    for event in events.prefix(50) { writer.append(event.event, relativePosition: event.relativePosition) }
     _ = writer.finish()
-    for event in events { writer.append(event.event, arrival: event.arrival) }
+    for event in events { writer.append(event.event, relativePosition: event.relativePosition) }
     let bytes = writer.finish()
     #expect(bytes == block(events))
     #expect(writer.count == 0)
@@ -76,7 +76,8 @@ import Testing
     var source = RandomEvents(seed: 21)
     let events = source.events(300)
     let reader = try BlockReader(block(events))
-    for (order, expected) in [(BlockCursor.Order.arrival, events), (.key, events.sorted(by: order))] {
+    for (order, expected) in [(BlockCursor.Order.relativePosition, events), (.key, events.sorted(by: order))]
+    {
       let cursor = try reader.cursor(order)
       var digester = BlockDigester()
       digester.begin(cursor)
@@ -88,11 +89,11 @@ import Testing
         cursor.checkInvariants()
         #expect(digester.digest(of: cursor) == event.digest.hash)
         digester.checkInvariants()
-        #expect(cursor.arrival == stored.arrival)
+        #expect(cursor.relativePosition == stored.relativePosition)
         #expect(reader.record(cursor.key).key == event.key)
         #expect(Array(cursor.keyBytes) == event.key.bytes)
         #expect(cursor.operation == event.operation)
-        #expect(cursor.dot == event.dot)
+        #expect(cursor.id == event.id)
         #expect(cursor.version == event.version)
         #expect(cursor.timestamp == event.timestamp)
         #expect(cursor.commit == event.commit)
@@ -140,19 +141,19 @@ import Testing
     // A thousand origins in one record: each further event implies a context of a thousand entries.
     // Beyond a million entries the block must write them out, and still reads back completely.
     var context = Context.empty
-    for origin in 0..<1000 { context.insert(EventID(Origin(UInt64(origin)), Sequence(1))) }
+    for origin in 0..<1000 { context.insert(EventID(Origin(UInt64(origin)), SequenceNumber(1))) }
     var events: [BlockEvent] = []
     for index in 0..<1060 {
       var event = history(of: 1)[0]
-      event.arrival = UInt64(index)
-      event.event.dot = EventID(Origin(5), Sequence(UInt64(index) + 2))
+      event.relativePosition = UInt64(index)
+      event.event.id = EventID(Origin(5), SequenceNumber(UInt64(index) + 2))
       event.event.version = Version(UInt64(index) + 2)
       event.event.context = context
-      context.insert(event.event.dot)
+      context.insert(event.event.id)
       events.append(event)
     }
     let reader = try BlockReader(block(events))
-    let cursor = try reader.cursor(.arrival)
+    let cursor = try reader.cursor(.relativePosition)
     var implicit = 0
     while cursor.advance() {
       if cursor.isContextImplicit { implicit += cursor.contextCount }
@@ -167,18 +168,18 @@ func history(of count: Int) -> [BlockEvent] {
   var events: [BlockEvent] = []
   var context = Context.empty
   for index in 0..<UInt64(count) {
-    let dot = EventID(Origin(0x1122_3344_5566_7788), Sequence(index + 1))
+    let id = EventID(Origin(0x1122_3344_5566_7788), SequenceNumber(index + 1))
     let event = Event(
       partition: Partition("Book"), model: "Book", key: Key(.string("978-0132350884")),
       operation: index == 0 ? .create : .update,
       assignments: [
         Assignment("pages", .int(464 + Int64(index))), Assignment("title", .string("Clean Code")),
       ],
-      dot: dot, context: context, version: Version(index + 1),
+      id: id, context: context, version: Version(index + 1),
       timestamp: Timestamp(milliseconds: 1_700_000_000_000 + index),
-      commit: CommitID(dot.origin, index + 1))
-    context.insert(dot)
-    events.append(BlockEvent(arrival: index, event: event))
+      commit: CommitID(id.origin, index + 1))
+    context.insert(id)
+    events.append(BlockEvent(relativePosition: index, event: event))
   }
   return events
 }

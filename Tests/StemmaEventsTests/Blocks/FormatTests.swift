@@ -22,22 +22,22 @@ import Testing
       [0x80, 0xA0, 0xAB, 0xFE, 0xF9, 0x62, 2],  // milliseconds
       [0, 0],  // counter
       [2, 2],  // commit
-      [0, 0],  // arrival
+      [0, 0],  // position
       [0, 0, 0],  // contexts, commits, causes
-      [1, 0, 1, 1, 3] + "Ann".utf8,  // notes
+      [1, 0, 1, 1, 3] + "Ann".utf8,  // messages
       [1, 0xA0, 7, 2],  // pages
       [0, 10, 10] + "Clean CodeClean Code".utf8,  // title
     ]
     let bytes = Array(golden.joined())
-    let note = CommitNote(by: "Ann")
+    let message = CommitMessage(author: "Ann")
     let events = history(of: 2)
-    #expect(block(events, notes: [(events[0].event.commit, note)]) == bytes)
+    #expect(block(events, messages: [(events[0].event.commit, message)]) == bytes)
     #expect(try BlockReader(bytes).events() == events)
   }
 
   @Test func aCanonicalEvent() {
     var event = history(of: 2)[1].event
-    event.cause = EventName(partition: Partition("a=1"), dot: EventID(Origin(2), Sequence(300)))
+    event.cause = QualifiedEventID(partition: Partition("a=1"), id: EventID(Origin(2), SequenceNumber(300)))
     event.assignments = [
       Assignment("a", .null), Assignment("b", .bool(true)), Assignment("c", .int(-2)),
       Assignment("d", .double(1)), Assignment("e", .string("é")), Assignment("f", .json("[]")),
@@ -75,14 +75,16 @@ import Testing
     change { $0.operation = .create }
     change { $0.relationship = "" }
     change { $0.relationship = "author" }
-    change { $0.dot = EventID(Origin(1), event.dot.sequence) }
-    change { $0.dot = EventID(event.dot.origin, event.dot.sequence.next) }
+    change { $0.id = EventID(Origin(1), event.id.sequence) }
+    change { $0.id = EventID(event.id.origin, event.id.sequence.next) }
     change { $0.context = .empty }
     change { $0.version = event.version.next }
     change { $0.timestamp = event.timestamp.tick }
     change { $0.commit = CommitID(Origin(1), event.commit.number) }
     change { $0.commit = CommitID(event.commit.origin, event.commit.number + 1) }
-    change { $0.cause = EventName(partition: event.partition, dot: EventID(event.dot.origin, Sequence(1))) }
+    change {
+      $0.cause = QualifiedEventID(partition: event.partition, id: EventID(event.id.origin, SequenceNumber(1)))
+    }
     change { $0.assignments = [] }
     change { $0.assignments[0].field = "page" }
     change { $0.assignments[0].value = .null }

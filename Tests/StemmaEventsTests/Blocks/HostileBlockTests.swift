@@ -13,7 +13,7 @@ import StemmaSimulation
       reader = try BlockReader(bytes, limit: 1 << 20)
       events = try reader.events()
     } catch { return false }
-    let again = try BlockReader(block(events, notes: reader.notes.map { ($0.commit, $0.note) }))
+    let again = try BlockReader(block(events, messages: reader.messages.map { ($0.commit, $0.message) }))
     #expect(try again.events() == events)
     #expect(try reader.eventsByKey() == events.sorted(by: order))
     return true
@@ -165,7 +165,7 @@ import StemmaSimulation
     // The event's own sequence is 2. Its context cannot contain 2 or more of its own origin.
     for (sequence, isFine) in [(1 as UInt64, true), (2, false), (3, false)] {
       var event = history(of: 2)[1]
-      event.event.context = Context(EventID(event.event.dot.origin, Sequence(sequence)))
+      event.event.context = Context(EventID(event.event.id.origin, SequenceNumber(sequence)))
       let bytes = block([event])
       if isFine {
         #expect(try BlockReader(bytes).events() == [event])
@@ -180,11 +180,11 @@ import StemmaSimulation
       (Limits.highestNumber - 1, true), (Limits.highestNumber, true), (Limits.highestNumber + 1, false),
     ] {
       var bySequence = history(of: 1)[0]
-      bySequence.event.dot = EventID(Origin(1), Sequence(number))
+      bySequence.event.id = EventID(Origin(1), SequenceNumber(number))
       var byVersion = history(of: 1)[0]
       byVersion.event.version = Version(number)
       var byCommit = history(of: 1)[0]
-      byCommit.event.commit = CommitID(byCommit.event.dot.origin, number)
+      byCommit.event.commit = CommitID(byCommit.event.id.origin, number)
       for event in [bySequence, byVersion, byCommit] {
         if isFine {
           #expect(try BlockReader(block([event])).events() == [event])

@@ -1,14 +1,14 @@
 import StemmaEvents
 import StemmaSimulation
 
-/// Events of every kind, in a possible arrival order of a log.
+/// Events of every kind, in a possible position order of a log.
 struct RandomEvents {
   private var random: SplitMix64
   private let origins: [Origin]
-  private var sequences: [EventName: UInt64] = [:]
+  private var sequences: [QualifiedEventID: UInt64] = [:]
   private var known: [String: Context] = [:]
   private var versions: [String: UInt64] = [:]
-  private var arrival: UInt64 = 0
+  private var relativePosition: UInt64 = 0
   private var milliseconds: UInt64 = 1_700_000_000_000
 
   init(seed: UInt64) {
@@ -22,7 +22,7 @@ struct RandomEvents {
 
   mutating func event() -> BlockEvent {
     let (partition, model, key) = record()
-    let dot = dot(in: partition)
+    let id = id(in: partition)
     let name = "\(partition) \(model) \(key.bytes)"
     var context = known[name] ?? .empty
     var version = (versions[name] ?? 0) + 1
@@ -34,21 +34,23 @@ struct RandomEvents {
     default: break
     }
     var after = context
-    after.insert(dot)
+    after.insert(id)
     known[name] = after
     versions[name] = min(version, 1 << 40)
     milliseconds =
       Int.random(in: 0..<8, using: &random) == 0
       ? UInt64.random(in: 0..<1 << 48, using: &random) : (milliseconds + 3) % (1 << 48)
-    arrival += Int.random(in: 0..<3, using: &random) == 0 ? UInt64.random(in: 1..<1000, using: &random) : 1
+    relativePosition +=
+      Int.random(in: 0..<3, using: &random) == 0 ? UInt64.random(in: 1..<1000, using: &random) : 1
     let operation = Operation.allCases.randomElement(using: &random) ?? .create
     let event = Event(
       partition: partition, model: model, key: key, operation: operation,
       relationship: operation == .link || operation == .unlink ? "team" : nil, assignments: assignments(),
-      dot: dot, context: context, version: Version(version),
-      timestamp: Timestamp(milliseconds: milliseconds, counter: UInt16(truncatingIfNeeded: arrival % 5)),
-      commit: commit(dot.origin), cause: cause(partition))
-    return BlockEvent(arrival: arrival, event: event)
+      id: id, context: context, version: Version(version),
+      timestamp: Timestamp(
+        milliseconds: milliseconds, counter: UInt16(truncatingIfNeeded: relativePosition % 5)),
+      commit: commit(id.origin), cause: cause(partition))
+    return BlockEvent(relativePosition: relativePosition, event: event)
   }
 
   private mutating func record() -> (Partition, String, Key) {
@@ -66,23 +68,23 @@ struct RandomEvents {
     }
   }
 
-  private mutating func dot(in partition: Partition) -> EventID {
+  private mutating func id(in partition: Partition) -> EventID {
     let origin = origins[Int.random(in: 0..<3, using: &random)]
-    let stream = EventName(partition: partition, dot: EventID(origin, .zero))
+    let stream = QualifiedEventID(partition: partition, id: EventID(origin, .zero))
     let gap = Int.random(in: 0..<5, using: &random) == 0 ? UInt64.random(in: 1..<300, using: &random) : 1
     sequences[stream, default: 0] += gap
-    return EventID(origin, Sequence(sequences[stream, default: 0]))
+    return EventID(origin, SequenceNumber(sequences[stream, default: 0]))
   }
 
   private mutating func commit(_ origin: Origin) -> CommitID {
     let isOther = Int.random(in: 0..<10, using: &random) == 0
-    return CommitID(isOther ? Origin(7) : origin, arrival / 10)
+    return CommitID(isOther ? Origin(7) : origin, relativePosition / 10)
   }
 
-  private mutating func cause(_ partition: Partition) -> EventName? {
+  private mutating func cause(_ partition: Partition) -> QualifiedEventID? {
     switch Int.random(in: 0..<10, using: &random) {
-    case 0: EventName(partition: partition, dot: EventID(origins[0], Sequence(1)))
-    case 1: EventName(partition: Partition("elsewhere=é"), dot: EventID(Origin(9), Sequence(5)))
+    case 0: QualifiedEventID(partition: partition, id: EventID(origins[0], SequenceNumber(1)))
+    case 1: QualifiedEventID(partition: Partition("elsewhere=é"), id: EventID(Origin(9), SequenceNumber(5)))
     default: nil
     }
   }
@@ -102,11 +104,11 @@ struct RandomEvents {
     case "_exists": return .bool(Bool.random(using: &random))
     case "blob": return .string(hex())
     case "count": return .int(integer())
-    case "createdAt": return .string("2025-11-08T0\(arrival % 10):00:00Z")
-    case "day": return .string("2024-02-2\(arrival % 10)")
+    case "createdAt": return .string("2025-11-08T0\(relativePosition % 10):00:00Z")
+    case "day": return .string("2024-02-2\(relativePosition % 10)")
     case "owner": return .string(uuid())
     case "price": return .double(Double(Int.random(in: -999...999, using: &random)) / 100)
-    case "tags": return .json("[\"\(arrival)\"]")
+    case "tags": return .json("[\"\(relativePosition)\"]")
     case "Upper": return .double(Double.random(in: -1e300...1e300, using: &random))
     default: return .string(text())
     }
@@ -141,10 +143,10 @@ struct RandomEvents {
 }
 
 /// The block of these events.
-func block(_ events: [BlockEvent], notes: [(CommitID, CommitNote)] = [], level: Int32 = 6) -> [UInt8] {
+func block(_ events: [BlockEvent], messages: [(CommitID, CommitMessage)] = [], level: Int32 = 6) -> [UInt8] {
   var writer = BlockWriter(level: level)
-  for event in events { writer.append(event.event, arrival: event.arrival) }
-  for (commit, note) in notes { writer.setNote(note, of: commit) }
+  for event in events { writer.append(event.event, relativePosition: event.relativePosition) }
+  for (commit, message) in messages { writer.setMessage(message, of: commit) }
   return writer.finish()
 }
 
@@ -152,5 +154,5 @@ func order(_ a: BlockEvent, _ b: BlockEvent) -> Bool {
   if a.event.partition != b.event.partition { return a.event.partition < b.event.partition }
   if a.event.model != b.event.model { return a.event.model.hasBytes(before: b.event.model) }
   if a.event.key != b.event.key { return a.event.key < b.event.key }
-  return a.arrival < b.arrival
+  return a.relativePosition < b.relativePosition
 }

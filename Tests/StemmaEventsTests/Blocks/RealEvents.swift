@@ -17,7 +17,7 @@ struct RealEvents {
     gzipBytes = try output(of: "gzip -dc '\(file)' | gzip -9").count
     var history = History(schema: schema)
     for line in lines.split(separator: UInt8(ascii: "\n")) {
-      events.append(BlockEvent(arrival: UInt64(events.count), event: try history.event(Array(line))))
+      events.append(BlockEvent(relativePosition: UInt64(events.count), event: try history.event(Array(line))))
     }
   }
 
@@ -26,13 +26,13 @@ struct RealEvents {
     var writer = BlockWriter(level: level)
     var blocks: [[UInt8]] = []
     for range in ranges(rawBytes: rawBytes) {
-      for event in range { writer.append(event.event, arrival: event.arrival) }
+      for event in range { writer.append(event.event, relativePosition: event.relativePosition) }
       blocks.append(writer.finish())
     }
     return blocks
   }
 
-  /// Each range in arrival order.
+  /// Each range in position order.
   func ranges(rawBytes: Int) -> [[BlockEvent]] {
     var sizes = BlockWriter()
     var ranges: [[BlockEvent]] = []
@@ -43,16 +43,16 @@ struct RealEvents {
       // sequence numbers.
       sequence += 1
       var event = stored.event
-      event.dot = EventID(event.dot.origin, Sequence(sequence))
-      sizes.append(event, arrival: sequence)
+      event.id = EventID(event.id.origin, SequenceNumber(sequence))
+      sizes.append(event, relativePosition: sequence)
       range.append(stored)
       if sizes.rawBytes >= rawBytes {
         _ = sizes.finish()
-        ranges.append(range.sorted { $0.arrival < $1.arrival })
+        ranges.append(range.sorted { $0.relativePosition < $1.relativePosition })
         range = []
       }
     }
-    if !range.isEmpty { ranges.append(range.sorted { $0.arrival < $1.arrival }) }
+    if !range.isEmpty { ranges.append(range.sorted { $0.relativePosition < $1.relativePosition }) }
     return ranges
   }
 }
@@ -128,15 +128,15 @@ private struct History {
     sequences[partition, default: 0] += 1
     versions[record, default: 0] += 1
     count += 1
-    let dot = EventID(origin, Sequence(sequences[partition, default: 0]))
+    let id = EventID(origin, SequenceNumber(sequences[partition, default: 0]))
     let context = contexts[record] ?? .empty
-    contexts[record, default: .empty].insert(dot)
+    contexts[record, default: .empty].insert(id)
     return Event(
       partition: partition, model: model.storedName, key: key, operation: operation,
       relationship: relationship,
       assignments: assignments.map { Assignment($0.key, $0.value) }
         .sorted { $0.field.hasBytes(before: $1.field) },
-      dot: dot, context: context, version: Version(versions[record, default: 0]),
+      id: id, context: context, version: Version(versions[record, default: 0]),
       timestamp: Timestamp(milliseconds: UInt64(time) * 1000),
       commit: CommitID(origin, 1 + (count - 1) / 1000))
   }

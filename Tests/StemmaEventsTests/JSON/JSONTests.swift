@@ -146,13 +146,13 @@ import StemmaSimulation
   }
 
   /// Every single-byte change of a text is parsed or refused, without a trap.
-  @Test func damagedTextsNeverTrap() {
+  @Test func corruptTextsNeverTrap() {
     let text = Array(#"{"op":"create","key":{"id":-12.5e3},"fields":{"é\n😀":[true,null,"x"]}}"#.utf8)
     for index in text.indices {
       for byte in UInt8.min...UInt8.max {
-        var damaged = text
-        damaged[index] = byte
-        do { _ = try JSON.parse(damaged) } catch {
+        var corrupt = text
+        corrupt[index] = byte
+        do { _ = try JSON.parse(corrupt) } catch {
           #expect((0...text.count).contains(error.offset))
         }
       }

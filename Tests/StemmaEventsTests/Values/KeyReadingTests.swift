@@ -84,10 +84,10 @@ import Testing
       type Note @model { dayAt: AWSDateTime  written: AWSDateTime  day: Day @belongsTo(fields: ["dayAt"]) }
       """
     ).schema
-    let note = try #require(schema.model(named: "Note"))
+    let message = try #require(schema.model(named: "Note"))
     func read(_ name: String) throws -> Value {
       try schema.value(
-        .string("2015-06-30T13:16:30.0+02:00"), for: #require(note.field(named: name)), of: "Note")
+        .string("2015-06-30T13:16:30.0+02:00"), for: #require(message.field(named: name)), of: "Note")
     }
     #expect(try read("dayAt") == .string("2015-06-30T11:16:30Z"))
     #expect(try read("written") == .string("2015-06-30T13:16:30.0+02:00"))

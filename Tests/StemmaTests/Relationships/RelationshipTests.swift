@@ -342,7 +342,7 @@ struct RelationshipTests {
   }
 
   @Test("of two carts for one customer, hasOne shows the one that was linked last, as the tables do")
-  func rivals() async throws {
+  func siblings() async throws {
     let store = try await Store.temporary(models: Customer.self, Cart.self)
     let customer = try await store.insert(Customer.Draft(name: "Rene"))
     var first = try await store.insert(Cart.Draft(items: ["first"], customer: customer))

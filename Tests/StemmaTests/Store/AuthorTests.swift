@@ -43,8 +43,8 @@ struct AuthorTests {
     row.title = "Walk"
     row = try await ann.update(row)
     try await Reminder.find(id).update { $0.isDone = true }.execute(ann)
-    try await ann.write(by: "bob") { [row] in try $0.delete(row) }
-    #expect(try await store.history(of: row).map(\.by) == ["app", "ann", "ann", "bob"])
+    try await ann.write(author: "bob") { [row] in try $0.delete(row) }
+    #expect(try await store.history(of: row).map(\.author) == ["app", "ann", "ann", "bob"])
     try await ann.checkInvariants()
     await ann.close()
     await #expect(throws: StoreError.closed) { try await store.get(Reminder.self, byIdentifier: id) }
@@ -73,7 +73,7 @@ struct AuthorTests {
     try await here.resolveConflicts(of: Reminder.self) { _ in .shown }
     try await here.sync(with: there)
     let last = try #require(try await here.history(of: Reminder.self, id).last)
-    #expect(last.operation == .resolve && last.by == "app")
+    #expect(last.operation == .resolve && last.author == "app")
   }
 
   @Test("a day is a key part: dates of one day are one key")

@@ -13,10 +13,10 @@ struct HistoryTests {
     member = try await store.update(member)
     member.setTeam(nil)
     member = try await store.update(member)
-    try await store.write(by: "ana", note: "gone") { [member] in try $0.delete(member) }
+    try await store.write(author: "ana", message: "gone") { [member] in try $0.delete(member) }
     let events = try await store.history(of: member)
     #expect(events.map(\.operation) == [.create, .update, .unlink, .delete])
-    #expect(events.map(\.by) == [nil, nil, nil, "ana"])
+    #expect(events.map(\.author) == [nil, nil, nil, "ana"])
     #expect(events[2].relationship == "team")
     #expect(try events[1].value(of: "name", as: String.self) == "Tom")
     #expect(try events[2].value(of: "teamId", as: UUID?.self) == .some(nil))
@@ -44,11 +44,11 @@ struct HistoryTests {
     for (seconds, isThere) in [
       (1e17, true), (.infinity, true), (-1e17, false), (-.infinity, false), (.nan, false),
     ] {
-      let moment = Moment.time(Date(timeIntervalSince1970: seconds))
-      let found = try await store.get(Reminder.self, byIdentifier: id, asOf: moment)
+      let pointInTime = PointInTime.time(Date(timeIntervalSince1970: seconds))
+      let found = try await store.get(Reminder.self, byIdentifier: id, asOf: pointInTime)
       #expect((found != nil) == isThere)
     }
-    let now = Moment.time(Date(timeIntervalSinceNow: 3600))
+    let now = PointInTime.time(Date(timeIntervalSinceNow: 3600))
     #expect(try await store.get(Reminder.self, byIdentifier: id, asOf: now)?.title == "Rest")
     #expect(try await store.asOf(now) { try $0.fetchAll(Reminder.count()) } == [1])
   }

@@ -113,7 +113,7 @@ struct ObservationTests {
     let peer = try await Store.temporary(options: .init(name: "there"), models: Reminder.self)
     try await store.insert(Reminder.Draft(title: "before"))
     var events = try await store.observeEvents().makeAsyncIterator()
-    var reminder = try await store.write(by: "ana", note: "why") {
+    var reminder = try await store.write(author: "ana", message: "why") {
       try $0.insert(Reminder.Draft(title: "Rest"))
     }
     reminder.title = "Walk"
@@ -121,7 +121,8 @@ struct ObservationTests {
     try await peer.insert(Reminder.Draft(title: "Sleep"))
     try await store.sync(with: peer)
     let first = try #require(try await events.next())
-    #expect(first.operation == .create && first.by == "ana" && first.note == "why" && first.origin == "here")
+    #expect(
+      first.operation == .create && first.author == "ana" && first.message == "why" && first.origin == "here")
     #expect(try first.value(of: "title", as: String.self) == "Rest")
     let second = try #require(try await events.next())
     #expect(second.operation == .update && second.fields.count == 1)

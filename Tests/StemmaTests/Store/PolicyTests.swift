@@ -4,13 +4,13 @@ import Testing
 @testable import Stemma
 
 /// The common part of the models of these tests, which differ in their merge policies.
-protocol Noted: Table where PrimaryKey == UUID, Draft: NotedDraft {
+protocol Noted: Table where PrimaryKey == UUID, Draft: MessageDraft {
   var id: UUID { get }
   var title: String { get set }
   var isDone: Bool { get set }
 }
 
-protocol NotedDraft: TableDraft {
+protocol MessageDraft: TableDraft {
   init(id: UUID?, title: String, isDone: Bool)
 }
 
@@ -47,12 +47,12 @@ enum Merging {
   }
 }
 
-extension Merging.Automerge.Draft: NotedDraft {}
-extension Merging.Latest.Draft: NotedDraft {}
-extension Merging.Optimistic.Draft: NotedDraft {}
-extension Merging.ByVersion.Draft: NotedDraft {}
-extension Merging.DeleteWins.Draft: NotedDraft {}
-extension Merging.UpdateWins.Draft: NotedDraft {}
+extension Merging.Automerge.Draft: MessageDraft {}
+extension Merging.Latest.Draft: MessageDraft {}
+extension Merging.Optimistic.Draft: MessageDraft {}
+extension Merging.ByVersion.Draft: MessageDraft {}
+extension Merging.DeleteWins.Draft: MessageDraft {}
+extension Merging.UpdateWins.Draft: MessageDraft {}
 
 /// Two stores that both hold one note, and observe their notes.
 private struct Notes<Note: Noted> {

@@ -109,11 +109,11 @@ struct ResolverTests {
     let note = try await here.insert(Note.Draft(title: "a"))
     try await here.sync(with: there)
     try await here.resolveConflicts(of: Note.self) { conflict in
-      #expect(conflict.candidates.compactMap(\.by) == ["ana"])
+      #expect(conflict.candidates.compactMap(\.author) == ["ana"])
       return .shown
     }
     try await Note.find(note.id).update { $0.title = "b" }.execute(here)
-    try await there.write(by: "ana") { tx in
+    try await there.write(author: "ana") { tx in
       _ = try Note.find(note.id).update { $0.title = "c" }.execute(tx)
     }
     try await here.sync(with: there)
@@ -282,11 +282,11 @@ struct ResolverTests {
     }
     func decision() async throws -> [String?] {
       let events = try await here.history(of: note)
-      return events.last.map { [$0.operation.rawValue, $0.by, $0.note] } ?? []
+      return events.last.map { [$0.operation.rawValue, $0.author, $0.message] } ?? []
     }
     try await conflict()
     let open = try #require(try await here.conflicts().first)
-    try await here.resolve(open, .shown, by: "ben", note: "the older")
+    try await here.resolve(open, .shown, author: "ben", message: "the older")
     #expect(try await decision() == ["resolve", "ben", "the older"])
     try await here.resolveConflicts(of: Note.self) { _ in .newest }
     try await conflict()

@@ -73,13 +73,13 @@ struct SyncTests {
     mine.title = "Sleep"
     yours.title = "Walk"
     try await pair.here.update(mine)
-    try await pair.there.write(by: "ana", note: "better") { [yours] in _ = try $0.update(yours) }
+    try await pair.there.write(author: "ana", message: "better") { [yours] in _ = try $0.update(yours) }
     try await pair.here.sync(with: pair.there)
     let conflict = try #require(try await pair.here.conflicts(of: Reminder.self).first)
     #expect(conflict.field == "title" && conflict.kind == .value && conflict.model == "Reminder")
     #expect(try conflict.candidates.map { try $0.value(as: String.self) } == ["Walk", "Sleep"])
     #expect(conflict.candidates.map(\.origin) == ["there", "here"])
-    #expect(conflict.candidates.map(\.by) == ["ana", nil])
+    #expect(conflict.candidates.map(\.author) == ["ana", nil])
     #expect(try await pair.there.conflicts().count == 1)
     do {
       _ = try conflict.candidates[0].value(as: Int.self)
@@ -87,7 +87,7 @@ struct SyncTests {
     } catch { #expect("\(error)" == "Int cannot be \"Walk\"") }
 
     let sleep = try #require(conflict.candidates.last)
-    try await pair.here.resolve(conflict, .take(sleep), by: "ben")
+    try await pair.here.resolve(conflict, .take(sleep), author: "ben")
     #expect(try await pair.here.conflicts().isEmpty)
     try await pair.here.sync(with: pair.there)
     #expect(try await pair.there.conflicts().isEmpty)

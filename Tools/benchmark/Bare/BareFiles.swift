@@ -53,7 +53,7 @@ enum BareFiles {
   static func gunzip(_ path: String) throws -> [UInt8] {
     let input = try contents(path)
     var output: [UInt8] = []
-    var piece = [UInt8](repeating: 0, count: 1 << 20)
+    var batch = [UInt8](repeating: 0, count: 1 << 20)
     var stream = z_stream()
     guard inflateInit2_(&stream, 31, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size)) == Z_OK else {
       throw BenchError("zlib does not start")
@@ -66,12 +66,12 @@ enum BareFiles {
       stream.avail_in = UInt32(count)
       var status = Z_OK
       while status == Z_OK {
-        status = piece.withUnsafeMutableBufferPointer { target in
+        status = batch.withUnsafeMutableBufferPointer { target in
           stream.next_out = target.baseAddress
           stream.avail_out = UInt32(target.count)
           return inflate(&stream, Z_NO_FLUSH)
         }
-        output.append(contentsOf: piece[..<(piece.count - Int(stream.avail_out))])
+        output.append(contentsOf: batch[..<(batch.count - Int(stream.avail_out))])
       }
       guard status == Z_STREAM_END else { throw BenchError("\(path) is not gzip") }
     }

@@ -148,7 +148,7 @@ private final class ConcurrentWriters: Sendable {
     func join(_ requests: [Request]) -> [Node.CommitRequest] {
       group += requests
       return requests.map { request in
-        Node.CommitRequest(CommitNote()) { transaction throws(NodeError) in
+        Node.CommitRequest(CommitMessage()) { transaction throws(NodeError) in
           _ = try transaction.perform(request.mutation)
         }
       }

@@ -93,7 +93,7 @@ private func write(_ mutations: [Mutation], to node: Node) throws {
     try node.series { series in
       repeat {
         let lines = mutations[start..<min(start + 1000, mutations.count)]
-        try series.commit(CommitNote(), durable: {}) { transaction throws(NodeError) in
+        try series.commit(CommitMessage(), durable: {}) { transaction throws(NodeError) in
           for mutation in lines { try transaction.perform(mutation) }
         }
         start = lines.endIndex

@@ -2,19 +2,19 @@ import Measuring
 import StemmaLog
 import StemmaNode
 
-/// Reading the whole log in arrival order, against only inflating its blocks.
+/// Reading the whole log in position order, against only inflating its blocks.
 func measureReading(_ bench: Bench) throws {
   let directory = try bench.node(bench.events)
   let held = try Node.open(at: directory, .init(mode: .read)).status().events
   let log = try bench.log(of: directory)
   let blocks = try BareBlocks(log: directory + "/log")
-  try measure("reading the log in arrival order", .atLeast(0.7)) {
+  try measure("reading the log in relativePosition order", .atLeast(0.7)) {
     // In place: the values are inflated and checked, too.
     var scan = log.scan()
     var events = 0
     try scan.forEach { event in
       events += 1
-      guard event.block.dot(event.index).sequence > .zero else {
+      guard event.block.id(event.index).sequence > .zero else {
         throw BenchError("an event without a number")
       }
       return true

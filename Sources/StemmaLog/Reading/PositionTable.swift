@@ -1,20 +1,20 @@
-/// Numbers at places 0 ..< count, one for each event of a segment at its arrival; 0: no event.
+/// Numbers at places 0 ..< count, one for each event of a segment at its position; 0: no event.
 ///
-/// After a purge, few events may remain of many arrivals, and an unverified footer can claim any
-/// number. The table is dense only for few arrivals (`LogLimits.fewArrivals`), or if blocks of
+/// After a purge, few events may remain of many positions, and an unverified footer can claim any
+/// number. The table is dense only for few positions (`LogLimits.fewPositions`), or if blocks of
 /// their length can hold an eighth as many events. Otherwise only entries take memory. Beyond the
 /// first 8 MiB, a dense table takes at most 8 KiB for each byte of the blocks.
-struct ArrivalTable: Sendable {
+struct PositionTable: Sendable {
   let count: Int
   /// All places; empty if `entries` is in use.
   private var places: [UInt64]
   private var entries: [Int: UInt64] = [:]
 
-  /// A table for the arrivals of blocks.
+  /// A table for the positions of blocks.
   init(_ count: Int, for blocks: [BlockEntry]) {
     self.count = count
     let events = blocks.reduce(0) { $0 + Self.mostEvents($1) }
-    let isDense = count <= max(LogLimits.fewArrivals, events * LogLimits.sparseArrivals)
+    let isDense = count <= max(LogLimits.fewPositions, events * LogLimits.sparsePositions)
     places = isDense ? [UInt64](repeating: 0, count: count) : []
   }
 
@@ -34,6 +34,6 @@ struct ArrivalTable: Sendable {
   /// Traps if an entry has no place. For tests and the suites.
   func checkInvariants() {
     precondition(places.isEmpty || entries.isEmpty, "a place is kept once")
-    precondition(entries.keys.allSatisfy { (0..<count).contains($0) }, "each arrival has a place")
+    precondition(entries.keys.allSatisfy { (0..<count).contains($0) }, "each relativePosition has a place")
   }
 }

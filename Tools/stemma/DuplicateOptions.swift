@@ -2,18 +2,18 @@ import ArgumentParser
 import Foundation
 
 /// Refuses a repeated option that takes one value. The parser would ignore all but the last.
-enum DoubledOptions {
+enum DuplicateOptions {
   static func refuse(_ arguments: [String], of command: any ParsableCommand.Type) throws {
     var seen: Set<String> = []
     // A value begins with a hyphen only after `=` or as a negative number, and no option is named
     // like a number.
-    let doubled = arguments.prefix { $0 != "--" }.compactMap(name).filter { !seen.insert($0).inserted }
+    let duplicate = arguments.prefix { $0 != "--" }.compactMap(name).filter { !seen.insert($0).inserted }
     // Reading the command's declaration takes longer than starting the tool.
-    if doubled.isEmpty { return }
+    if duplicate.isEmpty { return }
     let options = try JSONDecoder().decode(Declared.self, from: Data(command._dumpHelp().utf8))
       .command.arguments.filter { $0.kind == "option" && !$0.isRepeating }
     for option in options {
-      for name in option.names ?? [] where doubled.contains(name.text) {
+      for name in option.names ?? [] where duplicate.contains(name.text) {
         throw Failure("`\(name.text)` is given twice, and takes one value", .usage)
       }
     }

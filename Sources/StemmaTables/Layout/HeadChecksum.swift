@@ -9,7 +9,7 @@ import StemmaLog
 /// restart a stream that the log continues, create a deleted record again, or hide a conflict. A
 /// change updates the sum without reading other rows. It does not detect an edit of rows and sum
 /// alike.
-struct HeadSum: Equatable {
+struct HeadChecksum: Equatable {
   /// The rows of streams and commits.
   var heads: UInt64
   var tombstones: Int64 = 0
@@ -17,38 +17,38 @@ struct HeadSum: Equatable {
   /// The rows of models. Few callers compare it: counting rows takes as long as reading all keys.
   var rows: Int64 = 0
 
-  static let zero = HeadSum(heads: 0)
-  static let tombstone = HeadSum(heads: 0, tombstones: 1)
-  static let conflict = HeadSum(heads: 0, conflicts: 1)
-  static let row = HeadSum(heads: 0, rows: 1)
+  static let zero = HeadChecksum(heads: 0)
+  static let tombstone = HeadChecksum(heads: 0, tombstones: 1)
+  static let conflict = HeadChecksum(heads: 0, conflicts: 1)
+  static let row = HeadChecksum(heads: 0, rows: 1)
 
-  static func + (a: HeadSum, b: HeadSum) -> HeadSum {
-    HeadSum(
+  static func + (a: HeadChecksum, b: HeadChecksum) -> HeadChecksum {
+    HeadChecksum(
       heads: a.heads &+ b.heads, tombstones: a.tombstones &+ b.tombstones,
       conflicts: a.conflicts &+ b.conflicts, rows: a.rows &+ b.rows)
   }
 
-  static func - (a: HeadSum, b: HeadSum) -> HeadSum {
-    HeadSum(
+  static func - (a: HeadChecksum, b: HeadChecksum) -> HeadChecksum {
+    HeadChecksum(
       heads: a.heads &- b.heads, tombstones: a.tombstones &- b.tombstones,
       conflicts: a.conflicts &- b.conflicts, rows: a.rows &- b.rows)
   }
 
-  static func += (a: inout HeadSum, b: HeadSum) { a = a + b }
-  static func -= (a: inout HeadSum, b: HeadSum) { a = a - b }
+  static func += (a: inout HeadChecksum, b: HeadChecksum) { a = a + b }
+  static func -= (a: inout HeadChecksum, b: HeadChecksum) { a = a - b }
 
   /// The sum of one row of `_stemma_meta`.
   /// `row`: origin, number and hash, separated by spaces.
   static func of(
     _ name: StaticString, _ partition: UnsafeRawBufferPointer, _ row: UnsafeRawBufferPointer
-  ) -> HeadSum {
-    HeadSum(heads: KeyHash(partition: partition, model: name.description).of(row))
+  ) -> HeadChecksum {
+    HeadChecksum(heads: KeyHash(partition: partition, model: name.description).of(row))
   }
 
   /// The sum of the stored rows, except those of the records. O(streams + tombstones + conflicts).
   /// SQLite counts a hundred tombstones or conflicts in the time of one stream.
-  static func ofRows(_ connection: Connection) throws(TablesError) -> HeadSum {
-    var sum = HeadSum.zero
+  static func ofRows(_ connection: Connection) throws(TablesError) -> HeadChecksum {
+    var sum = HeadChecksum.zero
     for name: StaticString in ["commit", "stream"] {
       let statement = try connection.prepare(
         "SELECT partition, origin || ' ' || value || ' ' || hash FROM _stemma_meta WHERE name = ?")
@@ -66,7 +66,7 @@ struct HeadSum: Equatable {
 
   /// Throws `needsRebuild` unless the stored rows are those that were written.
   static func check(_ connection: Connection) throws(TablesError) {
-    let written = try Meta.headSum(of: connection)
+    let written = try Meta.headChecksum(of: connection)
     var found = try ofRows(connection)
     found.rows = written?.rows ?? 0
     if found == written { return }
@@ -78,20 +78,20 @@ struct HeadSum: Equatable {
 
   /// As `check`, for the conflicts alone.
   static func checkConflicts(_ connection: Connection) throws(TablesError) {
-    guard try countConflicts(connection) == Meta.headSum(of: connection)?.conflicts else {
+    guard try countConflicts(connection) == Meta.headChecksum(of: connection)?.conflicts else {
       throw failure("_stemma_conflicts", connection)
     }
   }
 
   /// Throws `needsRebuild` if there are more or fewer records than were written.
   static func check(rows: Int64, _ connection: Connection) throws(TablesError) {
-    guard rows == (try Meta.headSum(of: connection)?.rows) else {
+    guard rows == (try Meta.headChecksum(of: connection)?.rows) else {
       throw failure("the records", connection)
     }
   }
 
   private static func failure(_ table: String, _ connection: Connection) -> TablesError {
     .needsRebuild(
-      path: connection.path, .damaged("\(table): rows are missing, or not those that were written"))
+      path: connection.path, .corrupt("\(table): rows are missing, or not those that were written"))
   }
 }

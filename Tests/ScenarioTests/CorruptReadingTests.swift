@@ -3,8 +3,8 @@ import Testing
 
 /// One block of the log is corrupt. Every reading command returns all readable events and reports
 /// the missing ones once. It omits records that would be wrong without them.
-@Suite("reading around damage")
-struct DamagedReadingTests {
+@Suite("reading around corruption")
+struct CorruptReadingTests {
   /// Two equal nodes, one with a wrong byte in the second block of its first segment. Each of 900
   /// visits was created in one file and changed in the next.
   private struct Pair {
@@ -45,7 +45,7 @@ struct DamagedReadingTests {
       readable = try work.attempt("-C", "hurt", "log", "--ndjson", "--reverse").objects()
     }
 
-    /// Restores the damaged node to the state before any command recorded the corruption.
+    /// Restores the corrupt node to the state before any command recorded the corruption.
     func forget() throws {
       try FileManager.default.removeItem(atPath: work.file("hurt"))
       try FileManager.default.copyItem(atPath: work.file("unread"), toPath: work.file("hurt"))
@@ -85,7 +85,7 @@ struct DamagedReadingTests {
       #expect(
         result.errors.contains("\(lost) events of partition site=s cannot be read")
           && result.errors.contains(
-            "log/00000001.segment is damaged at byte"),
+            "log/00000001.segment is corrupt at byte"),
         "\(what): \(result.errors)")
     }
   }
@@ -179,25 +179,25 @@ struct DamagedReadingTests {
     #expect(try all("shop") == before)
   }
 
-  @Test("segments marks the file in which damage was met")
+  @Test("segments marks the file in which corruption was met")
   func segments() throws {
     let pair = try Pair()
     try pair.forget()
-    func damage() throws -> (Int32, [Bool]) {
+    func corruption() throws -> (Int32, [Bool]) {
       let result = try pair.work.attempt("-C", "hurt", "segments", "--json")
-      return (result.status, try result.array().map { $0.text("damage") != nil })
+      return (result.status, try result.array().map { $0.text("corruption") != nil })
     }
-    #expect(try damage() == (0, [false, false, false]), "the block has not been read")
+    #expect(try corruption() == (0, [false, false, false]), "the block has not been read")
     try pair.work.stemma("-C", "hurt", "create", "Team", "id=blue", "name=Blue")
     #expect(try pair.work.attempt("-C", "hurt", "verify").status == 1)
-    #expect(try damage() == (1, [true, false, false]))
+    #expect(try corruption() == (1, [true, false, false]))
     let table = try pair.work.attempt("-C", "hurt", "segments")
-    #expect(table.status == 1 && table.output.contains("00000001.segment: damaged at byte"))
+    #expect(table.status == 1 && table.output.contains("00000001.segment: corrupt at byte"))
     let partitions = try pair.work.attempt("-C", "hurt", "segments", "--partitions")
-    #expect(partitions.status == 1 && partitions.output.contains("damaged at byte"))
+    #expect(partitions.status == 1 && partitions.output.contains("corrupt at byte"))
   }
 
-  @Test("answers from tables that were made around damage end with 74")
+  @Test("answers from tables that were made around corruption end with 74")
   func partialTables() throws {
     let pair = try Pair()
     // Whether or not the corruption was recorded when the tables were deleted.
@@ -284,11 +284,11 @@ struct DamagedReadingTests {
       pair.expectMissing(hurt, "\(words)")
       let left = Set(hurt.lines)
       #expect(whole.lines.filter { left.contains($0) } == hurt.lines, "\(words): nothing is wrong")
-      let missing = try whole.objects().filter { object in
-        !left.contains {
-          $0.contains("\"number\":\(object.object("key").number("number") ?? object.number("number") ?? -1)")
-        }
-      }.count
+      func number(_ object: [String: Any]) -> Int? {
+        object.object("key").number("number") ?? object.number("number")
+      }
+      let numbers = Set(try hurt.objects().map(number))
+      let missing = try whole.objects().count { !numbers.contains(number($0)) }
       #expect(whole.lines.count - hurt.lines.count >= lost.count && missing <= lost.count + 2, "\(words)")
     }
     let one = String(try #require(lost.min()) + 1)
@@ -361,7 +361,7 @@ struct DamagedReadingTests {
     #expect(met.status != 0, "\(met.errors)")
     let refused = try Tool.run(Tool.path, ["-C", "hurt"] + update, in: pair.work.path)
     #expect(refused.status == 74 && refused.errors.contains("can only be read"), "\(refused.errors)")
-    #expect(try pair.work.attempt("-C", "hurt", "status").errors.contains("is damaged at byte"))
+    #expect(try pair.work.attempt("-C", "hurt", "status").errors.contains("is corrupt at byte"))
     // Two lines at the beginning, and one at the end about omitted events.
     let told = try pair.work.attempt("-C", "hurt", "log", "--oneline")
     #expect(told.errors.split(separator: "\n").count == 3, "\(told.errors)")
@@ -371,7 +371,7 @@ struct DamagedReadingTests {
   }
 
   /// Readers also refresh tables after a process died between its last commit and their update.
-  @Test("tables that are behind a damaged log are brought up to it by who reads")
+  @Test("tables that are behind a corrupt log are brought up to it by who reads")
   func tablesBehind() throws {
     let pair = try Pair()
     try pair.forget()
@@ -392,21 +392,21 @@ struct DamagedReadingTests {
     #expect(try pair.work.attempt("-C", "hurt", "digest", "--partition", "Team").status == 0)
   }
 
-  @Test("a rehearsal reads around damage all the same, and leaves the node as it is")
+  @Test("a rehearsal reads around corruption all the same, and leaves the node as it is")
   func unrecorded() throws {
     let pair = try Pair()
     try pair.forget()
-    let mark = try pair.work.bytes("hurt/stemma.json")
+    let metadata = try pair.work.bytes("hurt/stemma.json")
     let one = "number=\(try #require(pair.lostVisits.min()) + 1)"
     let rehearsed = try pair.work.attempt(
       "-C", "hurt", "restore", "Visit", "site=s", one, "--as-of", "@901", "-n")
     #expect(rehearsed.status == 74, "\(rehearsed.errors)")
-    #expect(try pair.work.bytes("hurt/stemma.json") == mark)
+    #expect(try pair.work.bytes("hurt/stemma.json") == metadata)
   }
 
   /// A backup of intact partitions succeeds, and one that omits partitions does not end with 0.
   @Test(
-    "an exchange that leaves damaged partitions out ends with that; one of other partitions knows nothing of it"
+    "an exchange that leaves corrupt partitions out ends with that; one of other partitions knows nothing of it"
   )
   func exchanges() throws {
     let pair = try Pair()

@@ -3,13 +3,13 @@ import StemmaNode
 import Testing
 
 /// Points in history as users write them.
-@Suite struct MomentTests {
+@Suite struct PointInTimeTests {
   @Test(arguments: ["@2", "@100000", "@\(UInt64.max - 1)", "@\(UInt64.max)"])
   func aPositionBehindTheLastEventIsRefused(text: String) throws {
     let bench = try Bench()
     let node = try bench.node("a", "type Team @model { id: ID! }")
     try node.commit(#"{"op":"create","model":"Team","key":"t"}"#)
-    #expect(throws: NodeError.self) { try node.moment(text) }
+    #expect(throws: NodeError.self) { try node.pointInTime(text) }
     #expect(throws: NodeError.self) { try node.event(named: text) }
   }
 

@@ -7,7 +7,7 @@ import Testing
 @testable import StemmaNode
 
 /// Exchanges with a peer whose corruption is not recorded yet.
-@Suite struct DamagedPeerTests {
+@Suite struct CorruptPeerTests {
   private let bench: Bench
   private let journal: String
 
@@ -27,13 +27,13 @@ import Testing
     try handle.close()
   }
 
-  private func mark() throws -> Data {
+  private func metadata() throws -> Data {
     try Data(contentsOf: URL(fileURLWithPath: bench.path("source/stemma.json")))
   }
 
   /// Log readers stop at a corrupt journal frame as at its end.
-  @Test func theDamagedEndOfAJournalIsNotTheEndOfWhatThereIs() throws {
-    let before = try mark()
+  @Test func theCorruptEndOfAJournalIsNotTheEndOfWhatThereIs() throws {
+    let before = try metadata()
     let cloned = try Node.clone(
       from: bench.path("source"), to: bench.path("clone"), partitions: [], name: "clone"
     ) { _, _ in }
@@ -41,7 +41,7 @@ import Testing
     #expect(
       Explanations.text(of: missing).contains("source has lost 1 event of partition Book"), "\(missing)")
     let clone = try bench.open("clone")
-    #expect(clone.mark.unfinishedClone != nil)
+    #expect(clone.metadata.unfinishedClone != nil)
     // As with recorded corruption, partitions that may lack events are left out.
     #expect(try clone.history.isEmpty)
     let report = try clone.exchange(
@@ -50,13 +50,13 @@ import Testing
     ) { _, _ in }
     #expect(report.notices.contains { $0.contains("was left out: source has lost events of it") })
     #expect(report.missing != nil)
-    #expect(try bench.open("clone", .read).mark.unfinishedClone != nil)
-    #expect(try mark() == before, "a node that is only read is not changed")
+    #expect(try bench.open("clone", .read).metadata.unfinishedClone != nil)
+    #expect(try metadata() == before, "a node that is only read is not changed")
   }
 
   /// The digests in the tables include the lost events and equal those of an intact node.
-  @Test(arguments: [true, false]) func whoReadsADamagedNodeKnowsWhatIsLost(canRecord: Bool) throws {
-    let before = try mark()
+  @Test(arguments: [true, false]) func whoReadsACorruptNodeKnowsWhatIsLost(canRecord: Bool) throws {
+    let before = try metadata()
     let lock =
       canRecord
       ? nil : try WriterLock(bench.path("source/lock"), fileSystem: POSIXFileSystem(), wait: 0)
@@ -70,7 +70,7 @@ import Testing
       guard case NodeError.missing(let missing)? = error as? NodeError else { return false }
       return missing.losses.map(\.partition) == partitions && missing.isTold
     }
-    #expect(reader.notices.contains { $0.contains("00000001.journal is damaged") }, "\(reader.notices)")
-    #expect(try (mark() != before) == canRecord)
+    #expect(reader.notices.contains { $0.contains("00000001.journal is corrupt") }, "\(reader.notices)")
+    #expect(try (metadata() != before) == canRecord)
   }
 }

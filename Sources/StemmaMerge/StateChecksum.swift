@@ -9,14 +9,14 @@ import StemmaEvents
 ///               number (bits of a double, 0 or 1 for a Boolean) or length and text; the state
 ///
 /// The checksum covers the values as read, so a column's affinity does not affect it.
-package struct StateSeal {
+package struct StateChecksum {
   package static let size = 4
 
   private var crc: UInt32
 
   package init(_ key: UnsafeRawBufferPointer) { crc = CRC32C.of(key) }
 
-  package init(_ key: Key) { self = key.bytes.withUnsafeBytes { StateSeal($0) } }
+  package init(_ key: Key) { self = key.bytes.withUnsafeBytes { StateChecksum($0) } }
 
   /// Adds the next value that is stored in its column.
   package mutating func add(_ field: Int, _ tag: ValueTag, bits: UInt64) {
@@ -75,7 +75,7 @@ package struct StateSeal {
 extension RecordState {
   /// The canonical bytes, followed by the checksum.
   package func sealed(_ rules: MergeRules, omitsShown: Bool, _ key: [UInt8]) -> [UInt8] {
-    var seal = key.withUnsafeBytes { StateSeal($0) }
+    var seal = key.withUnsafeBytes { StateChecksum($0) }
     var bytes = encoded(rules, omitsShown: omitsShown, &seal)
     seal.close(&bytes)
     return bytes
@@ -86,8 +86,8 @@ extension RecordState {
   package init(
     sealed bytes: UnsafeRawBufferPointer, _ key: Key, _ rules: MergeRules, column: (Int) -> Value
   ) throws(MergeError) {
-    var seal = StateSeal(key)
-    let state = StateSeal.state(in: bytes)
+    var seal = StateChecksum(key)
+    let state = StateChecksum.state(in: bytes)
     try self.init(decoding: state, rules) { field in
       let value = column(field)
       seal.add(field, value)

@@ -5,8 +5,8 @@ import StemmaLog
 /// blocks of a segment while the previous batch is being stored.
 ///
 /// Memory: at most twice the batch, and the open blocks. Only one copy may take the batch.
-struct ArrivedPiece: Sendable {
-  private typealias Parts = Result<(piece: Piece, blocks: SealedBlocks?), ReplicationError>
+struct ReceivedBatch: Sendable {
+  private typealias Parts = Result<(batch: Batch, blocks: SealedBlocks?), ReplicationError>
 
   /// The size as received.
   let storedSize: Int
@@ -15,22 +15,22 @@ struct ArrivedPiece: Sendable {
   /// `check`: nil if the index of a segment is trusted.
   init(_ bytes: [ArraySlice<UInt8>], _ check: EventCheck?, isDigested: Bool) {
     storedSize = bytes.reduce(0) { $0 + $1.count }
-    let bytes = PartsOfPiece(bytes)
+    let bytes = PartsOfBatch(bytes)
     parts = MadeAhead {
       Parts { () throws(ReplicationError) in
-        let piece = try Piece(decoding: bytes.joined(), isDigested: isDigested)
-        guard let sealed = piece.sealed, let check else { return (piece, nil) }
-        return (piece, SealedBlocks(sealed, check))
+        let batch = try Batch(decoding: bytes.joined(), isDigested: isDigested)
+        guard let sealed = batch.sealed, let check else { return (batch, nil) }
+        return (batch, SealedBlocks(sealed, check))
       }
     }
   }
 
-  /// Returns the batch, with its blocks if it is a segment to check. Throws what `Piece.init` does.
-  func take() throws(ReplicationError) -> (piece: Piece, blocks: SealedBlocks?) { try parts.take().get() }
+  /// Returns the batch, with its blocks if it is a segment to check. Throws what `Batch.init` does.
+  func take() throws(ReplicationError) -> (batch: Batch, blocks: SealedBlocks?) { try parts.take().get() }
 }
 
 /// The received parts of a batch, which are released when they are joined.
-private final class PartsOfPiece: Sendable {
+private final class PartsOfBatch: Sendable {
   private let parts: Mutex<[ArraySlice<UInt8>]>
 
   init(_ parts: [ArraySlice<UInt8>]) { self.parts = Mutex(parts) }

@@ -4,7 +4,7 @@ import StemmaEvents
 // the process crashes, the next process that takes the writer lock completes it. Until then, events
 // may exist under two ids, and the tables need not match them. That is not corruption.
 
-extension NodeMark {
+extension NodeMetadata {
   /// Whether a recorded operation must be completed by the next writer.
   var isUnfinished: Bool { pendingScope != nil || pendingFork != nil }
 
@@ -18,13 +18,13 @@ extension NodeMark {
   }
 
   /// Warnings for readers: corruption and unfinished operations.
-  package var sentences: [String] { (damage?.sentences ?? []) + unfinishedSentences }
+  package var sentences: [String] { (corruption?.sentences ?? []) + unfinishedSentences }
 
   /// One sentence for each unfinished operation.
   package var unfinishedSentences: [String] {
     var sentences: [String] = []
     let end =
-      damage == nil
+      corruption == nil
       ? "is unfinished; the next write finishes it" : "is unfinished, and waits for the repair of the log"
     if let pendingScope {
       let patterns = pendingScope.patterns.isEmpty ? "nothing" : pendingScope.patterns.joined(separator: " ")

@@ -6,7 +6,7 @@ import StemmaTables
 ///
 /// A time includes all events with a timestamp up to it, which two nodes can compare. A position
 /// includes what this node held when the event at that position was its newest.
-package enum Moment: Hashable, Sendable {
+package enum PointInTime: Hashable, Sendable {
   case now
   case time(Timestamp)
   case position(Position)
@@ -37,10 +37,10 @@ package enum Moment: Hashable, Sendable {
     return last.next
   }
 
-  /// The positions and times of the events that this moment includes and `other` does not. Nil if
-  /// there can be none. `end` is the end of the log.
+  /// The positions and times of the events that this point in time includes and `other` does not.
+  /// Nil if there can be none. `end` is the end of the log.
   func span(
-    without other: Moment, end: Position
+    without other: PointInTime, end: Position
   ) -> (positions: Range<Position>, times: ClosedRange<Timestamp>)? {
     var (first, last) = (Position.first, end)
     var (earliest, latest) = (Timestamp.zero, Timestamp(rawValue: .max))
@@ -61,12 +61,12 @@ package enum Moment: Hashable, Sendable {
 
   /// Reads a time; nil for anything else. RFC 3339 is accepted (`2026-11-21T05:14:01Z`), also
   /// without a zone or with a space for the `T` (in UTC). A date, month or year from 1900 to 2099
-  /// means its first moment in UTC (`2026-11-21`, `2026-11`, `2026`). An age counts back from
-  /// `wall` (`45s`, `30m`, `2h`, `3d`, `2w`). Words are `now`, `today` (midnight in UTC) and
+  /// means its first point in time in UTC (`2026-11-21`, `2026-11`, `2026`). An age counts back
+  /// from `wall` (`45s`, `30m`, `2h`, `3d`, `2w`). Words are `now`, `today` (midnight in UTC) and
   /// `yesterday` (24 hours ago). More than four digits and a `d` are the prefix of a digest.
   ///
   /// The unit of `wall` is milliseconds since 1970. A time includes all events of its millisecond.
-  /// With `toTheEnd`, a date, month, year or `today` means its last moment, as for "until".
+  /// With `toTheEnd`, a date, month, year or `today` means its last point in time, as for "until".
   package init?(time text: String, wall: UInt64, toTheEnd: Bool = false) {
     let day: UInt64 = 86_400_000
     let milliseconds: UInt64
@@ -157,16 +157,16 @@ extension Position {
 
 extension Node {
   /// Reads a point in history: a time, `@POSITION`, or an event, which means its log position here.
-  /// With `toTheEnd`, a day, month or year means its last moment. An event id counts in the
+  /// With `toTheEnd`, a day, month or year means its last point in time. An event id counts in the
   /// partition that matches `partition`. With `takesPartition`, errors may suggest to name one.
-  package func moment(
+  package func pointInTime(
     _ text: String, toTheEnd: Bool = false, in partition: String? = nil, takesPartition: Bool = false
-  ) throws(NodeError) -> Moment {
-    if let moment = Moment(time: text, wall: ports.clock.milliseconds(), toTheEnd: toTheEnd) {
-      guard Moment.resemblesDigest(text) else { return moment }
+  ) throws(NodeError) -> PointInTime {
+    if let pointInTime = PointInTime(time: text, wall: ports.clock.milliseconds(), toTheEnd: toTheEnd) {
+      guard PointInTime.resemblesDigest(text) else { return pointInTime }
       let events = try names(ofEventsWithDigest: text)
       guard events.isEmpty else { throw .inspection(.daysOrEvent(text, events)) }
-      return moment
+      return pointInTime
     }
     if let position = Position(text) {
       if position >= log.end { throw .inspection(.beyondTheEnd(text, last: try lastPosition())) }
@@ -177,8 +177,9 @@ extension Node {
         try event(named: text, partition: partition, takesPartition: takesPartition).stored.position)
     } catch {
       switch error {
-      case .inspection(.notAnEvent): throw .inspection(.notAMoment(text))
-      case .inspection(.noSuchEvent) where Moment.resemblesTime(text): throw .inspection(.notAMoment(text))
+      case .inspection(.notAnEvent): throw .inspection(.notAPointInTime(text))
+      case .inspection(.noSuchEvent) where PointInTime.resemblesTime(text):
+        throw .inspection(.notAPointInTime(text))
       default: throw error
       }
     }

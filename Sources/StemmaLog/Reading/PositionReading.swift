@@ -1,9 +1,9 @@
 import StemmaEvents
 
-/// Returns events in the order of arrival, or newest first. Other threads unpack blocks in advance;
-/// the caller's thread reads the files in order. Memory: the blocks of one segment and some of the
-/// next, or one frame of a journal. Events are constructed on demand.
-struct ArrivalSource: EventSource {
+/// Returns events in the order of position, or newest first. Other threads unpack blocks in
+/// advance; the caller's thread reads the files in order. Memory: the blocks of one segment and
+/// some of the next, or one frame of a journal. Events are constructed on demand.
+struct PositionSource: EventSource {
   enum Direction: Sendable { case oldestFirst, newestFirst }
 
   /// Files to come, the next one last.
@@ -15,14 +15,14 @@ struct ArrivalSource: EventSource {
   private let omissions: Omissions?
   private let footers: KeptFooters?
   /// The open file: one of them, or none. Changed in place: a copy costs more than an event.
-  private var segment: SegmentArrival?
-  private var journal: JournalArrival?
+  private var segment: SegmentByPosition?
+  private var journal: JournalByPosition?
   /// The last of `views`, if it is a segment whose blocks are being unpacked in advance.
-  private var upcoming: SegmentArrival?
+  private var upcoming: SegmentByPosition?
   /// Whether opening `upcoming` has not been tried yet.
   private var looksAhead = true
 
-  /// Without `omissions`, damage is thrown. Without `footers`, they are read from the files.
+  /// Without `omissions`, corruption is thrown. Without `footers`, they are read from the files.
   /// `times`: skips blocks of segments without an event of these times.
   init(
     _ views: FileViews, range: Range<Position>, filter: PartitionFilter?, direction: Direction,
@@ -39,13 +39,13 @@ struct ArrivalSource: EventSource {
     self.footers = footers
   }
 
-  mutating func next() throws(LogError) -> (StoredEvent, CommitNote?)? {
+  mutating func next() throws(LogError) -> (StoredEvent, CommitMessage?)? {
     var found: ScannedEvent?
     try each { event in
       found = event
       return false
     }
-    return found.map { ($0.stored, $0.note) }
+    return found.map { ($0.stored, $0.message) }
   }
 
   /// Passes the remaining events, not constructed yet, to `body` until it returns false.
@@ -115,23 +115,23 @@ struct ArrivalSource: EventSource {
     upcoming = next
   }
 
-  private func opened(_ view: FileView) throws(LogError) -> (SegmentArrival?, JournalArrival?) {
-    let indices = view.arrivals(in: range)
+  private func opened(_ view: FileView) throws(LogError) -> (SegmentByPosition?, JournalByPosition?) {
+    let indices = view.positions(in: range)
     switch view {
-    case .damaged(let damage, _): throw damage.error
+    case .corrupt(let corruption, _): throw corruption.error
     case .segment(let entry):
       let segment = try views.segment(entry)
-      return (try SegmentArrival(segment, footers, indices, filter, times, direction, omissions), nil)
+      return (try SegmentByPosition(segment, footers, indices, filter, times, direction, omissions), nil)
     case .journal(let journal):
-      return (nil, JournalArrival(journal, indices, filter, direction, omissions))
+      return (nil, JournalByPosition(journal, indices, filter, direction, omissions))
     }
   }
 }
 
-/// Returns the events of a segment by arrival. A block is opened when its first event is due, and
-/// its events are entered in a table by arrival. Arrivals are nearly dense, and a heap of the
-/// blocks would be much slower. Memory: `ArrivalTable`, and the blocks with events to come.
-private struct SegmentArrival: Sendable {
+/// Returns the events of a segment by position. A block is opened when its first event is due, and
+/// its events are entered in a table by position. Arrivals are nearly dense, and a heap of the
+/// blocks would be much slower. Memory: `PositionTable`, and the blocks with events to come.
+private struct SegmentByPosition: Sendable {
   /// An open block, and how many of its events are to come.
   private struct Slot: Sendable {
     var block: BlockContents?
@@ -151,43 +151,43 @@ private struct SegmentArrival: Sendable {
   private(set) var window = 0
   private static let longestWindow = 16
   private var slots: [Slot] = []
-  /// The wanted arrivals that may exist.
-  private let arrivals: Range<UInt64>
+  /// The wanted positions that may exist.
+  private let positions: Range<UInt64>
   /// For each: 1 + the event's index in its block, and above that the block's slot; or 0.
-  private var table: ArrivalTable
-  /// How many arrivals are done.
+  private var table: PositionTable
+  /// How many positions are done.
   private var done = 0
-  /// How many arrivals can be done before the next block is due.
+  /// How many positions can be done before the next block is due.
   private var due = 0
 
   init(
     _ segment: Segment, _ footers: KeptFooters?, _ indices: Range<UInt64>, _ filter: PartitionFilter?,
-    _ times: ClosedRange<Timestamp>?, _ direction: ArrivalSource.Direction, _ omissions: Omissions?
+    _ times: ClosedRange<Timestamp>?, _ direction: PositionSource.Direction, _ omissions: Omissions?
   ) throws(LogError) {
     self.omissions = omissions
     self.segment = segment
     isReversed = direction == .newestFirst
     var blocks: [BlockEntry]
     (blocks, wanted) = try segment.selection(filter, footers)
-    blocks.removeAll { $0.lastArrival < indices.lowerBound || $0.firstArrival >= indices.upperBound }
+    blocks.removeAll { $0.lastRelative < indices.lowerBound || $0.firstRelative >= indices.upperBound }
     if let times {
       blocks.removeAll { $0.highestTimestamp < times.lowerBound || $0.lowestTimestamp > times.upperBound }
     }
     waiting =
       isReversed
-      ? blocks.sorted { $0.lastArrival < $1.lastArrival }
-      : blocks.sorted { $0.firstArrival > $1.firstArrival }
+      ? blocks.sorted { $0.lastRelative < $1.lastRelative }
+      : blocks.sorted { $0.firstRelative > $1.firstRelative }
     var span: Range<UInt64> = 0..<0
     for block in blocks {
-      let end = min(block.lastArrival, .max - 1) + 1
+      let end = min(block.lastRelative, .max - 1) + 1
       span =
         span.isEmpty
-        ? block.firstArrival..<end : min(span.lowerBound, block.firstArrival)..<max(span.upperBound, end)
+        ? block.firstRelative..<end : min(span.lowerBound, block.firstRelative)..<max(span.upperBound, end)
     }
-    arrivals = span.clamped(to: indices)
-    let count = Int(clamping: arrivals.upperBound - arrivals.lowerBound)
-    try LogLimits.check("arrivals of a segment", count, LogLimits.arrivals)
-    table = ArrivalTable(count, for: blocks)
+    positions = span.clamped(to: indices)
+    let count = Int(clamping: positions.upperBound - positions.lowerBound)
+    try LogLimits.check("positions of a segment", count, LogLimits.positions)
+    table = PositionTable(count, for: blocks)
     setDue()
   }
 
@@ -205,7 +205,7 @@ private struct SegmentArrival: Sendable {
       if slots[slot].left == 0 { slots[slot].block = nil }
       return ScannedEvent(
         block: block, index: Int(entry & 0xFFFF_FFFF) - 1,
-        position: base.advanced(by: arrivals.lowerBound + UInt64(place)))
+        position: base.advanced(by: positions.lowerBound + UInt64(place)))
     }
     return nil
   }
@@ -216,7 +216,7 @@ private struct SegmentArrival: Sendable {
   func checkInvariants() {
     segment.checkInvariants()
     table.checkInvariants()
-    precondition(table.count == arrivals.count && done <= table.count, "each arrival has a place")
+    precondition(table.count == positions.count && done <= table.count, "each relativePosition has a place")
     precondition(window <= Self.longestWindow && ahead.count <= Self.longestWindow, "memory is bounded")
     precondition(isAllOpen == (due == .max), "a block that is left is due some time")
     var left = [Int](repeating: 0, count: slots.count)
@@ -249,8 +249,8 @@ private struct SegmentArrival: Sendable {
     }
     let places =
       isReversed
-      ? arrivals.upperBound - min(arrivals.upperBound, min(block.lastArrival, .max - 1) + 1)
-      : max(arrivals.lowerBound, block.firstArrival) - arrivals.lowerBound
+      ? positions.upperBound - min(positions.upperBound, min(block.lastRelative, .max - 1) + 1)
+      : max(positions.lowerBound, block.firstRelative) - positions.lowerBound
     due = Int(clamping: places)
   }
 
@@ -308,8 +308,10 @@ private struct SegmentArrival: Sendable {
   ) throws(LogError) {
     let read = try omissions.reading { () throws(LogError) in try opened.get() }
     guard let read else { return }
-    guard read.arrival(0) == entry.firstArrival, read.arrival(read.count - 1) == entry.lastArrival else {
-      throw .damaged(path: segment.path, offset: entry.offset, .disagreement("arrivals of a block"))
+    guard read.relativePosition(0) == entry.firstRelative,
+      read.relativePosition(read.count - 1) == entry.lastRelative
+    else {
+      throw .corrupt(path: segment.path, offset: entry.offset, .disagreement("positions of a block"))
     }
     let isWanted = wanted.map { wanted in
       (0..<read.reader.keyCount).map { wanted.contains(read.reader.partition(ofKey: $0)) }
@@ -317,11 +319,13 @@ private struct SegmentArrival: Sendable {
     let slot = UInt64(slots.count) << 32
     var left = 0
     for index in 0..<read.count {
-      let arrival = read.arrival(index)
-      guard arrivals.contains(arrival), isWanted?[read.key(index)] ?? true else { continue }
-      let place = Int(arrival - arrivals.lowerBound)
+      let relativePosition = read.relativePosition(index)
+      guard positions.contains(relativePosition), isWanted?[read.key(index)] ?? true else { continue }
+      let place = Int(relativePosition - positions.lowerBound)
       guard table[place] == 0 else {
-        throw .damaged(path: segment.path, offset: entry.offset, .disagreement("arrival \(arrival), twice"))
+        throw .corrupt(
+          path: segment.path, offset: entry.offset,
+          .disagreement("relativePosition \(relativePosition), twice"))
       }
       table[place] = slot | UInt64(index + 1)
       left += 1
@@ -331,19 +335,19 @@ private struct SegmentArrival: Sendable {
 }
 
 /// Returns the events of a journal, frame by frame.
-private struct JournalArrival: Sendable {
+private struct JournalByPosition: Sendable {
   private let journal: Journal
   private let indices: Range<UInt64>
   private let filter: PartitionFilter?
   private let isReversed: Bool
   private let omissions: Omissions?
-  /// Frames and holes to come, the next one last.
+  /// Frames and gaps to come, the next one last.
   private var parts: [JournalPart]
   private var cursor = BlockRun()
 
   init(
     _ journal: Journal, _ indices: Range<UInt64>, _ filter: PartitionFilter?,
-    _ direction: ArrivalSource.Direction, _ omissions: Omissions?
+    _ direction: PositionSource.Direction, _ omissions: Omissions?
   ) {
     self.omissions = omissions
     self.journal = journal

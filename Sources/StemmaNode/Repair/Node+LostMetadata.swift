@@ -8,7 +8,7 @@ extension Node {
   ///
   /// - Throws: `noSchema`, `badSchema` or `alreadyANode`; `.log(.noLog)` if no readable headers
   ///   agree on the id of the log.
-  package static func remakeMark(
+  package static func recreateMetadata(
     at directory: String, name: String, _ options: OpeningOptions
   ) throws(NodeError) {
     let ports = options.ports
@@ -17,7 +17,7 @@ extension Node {
       let lock = try WriterLock(
         path(directory, lockFileName), fileSystem: ports.fileSystem, wait: options.waitMilliseconds)
       defer { lock.release() }
-      for file in [NodeMark.fileName, NodeMark.copyName] where try ports.exists(file, in: directory) {
+      for file in [NodeMetadata.fileName, NodeMetadata.copyName] where try ports.exists(file, in: directory) {
         throw NodeError.alreadyANode(path: directory)
       }
       let place = path(directory, logDirectoryName)
@@ -26,12 +26,12 @@ extension Node {
       }
       let log = try Log.open(
         in: place, id: id, fileSystem: ports.fileSystem, options: options.log(.readOnly))
-      var mark = NodeMark(
+      var metadata = NodeMetadata(
         logID: id, name: name, origins: [Origin(ports.newID())],
         watermark: log.recovery.watermarkIdentity ?? .none, scope: .everything)
-      mark.cutCount = log.recovery.cutCount
-      mark.isRemade = true
-      try save(mark, in: directory, ports)
+      metadata.cutCount = log.recovery.cutCount
+      metadata.isRecreated = true
+      try save(metadata, in: directory, ports)
     }
   }
 }

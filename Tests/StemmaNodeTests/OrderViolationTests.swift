@@ -6,10 +6,10 @@ import Testing
 
 /// A log in which events precede their causes. `verify` reports it.
 @Suite struct DisorderTests {
-  enum Disorder: CaseIterable { case seenLater, streamWithoutItsBeginning }
+  enum OrderViolation: CaseIterable { case seenLater, streamWithoutItsBeginning }
 
-  @Test(arguments: Disorder.allCases) func whatStandsBeforeItsCausesIsToldByVerify(
-    _ disorder: Disorder
+  @Test(arguments: OrderViolation.allCases) func whatStandsBeforeItsCausesIsToldByVerify(
+    _ orderViolations: OrderViolation
   ) throws {
     let bench = try Bench()
     let b = try bench.node("b", DirectoryTests.note)
@@ -24,21 +24,21 @@ import Testing
       try Node.verify(at: bench.path(name), options: Node.OpeningOptions())
     }
     try bench.append(events, to: "ordered")
-    #expect(try !verify("ordered").isDamaged)
+    #expect(try !verify("ordered").isCorrupt)
 
-    switch disorder {
+    switch orderViolations {
     case .seenLater: try bench.append([events[1], events[0], events[2]], to: "a")
     case .streamWithoutItsBeginning:
       try bench.append(events, to: "a")
       try bench.log("a").purge({ _ in true }) { $0.event == events[0] }
     }
     let report = try verify("a")
-    #expect(report.isDamaged && report.damage.map(\.remedy) == [.clone], "\(report.damage)")
-    let what = try #require(report.damage.first).what
-    let count = disorder == .seenLater ? "1 event of" : "2 events of"
-    #expect(what.hasPrefix(count) && what.contains("(\(events[1].dot) on \(events[0].dot))"), "\(what)")
+    #expect(report.isCorrupt && report.corruption.map(\.remedy) == [.clone], "\(report.corruption)")
+    let what = try #require(report.corruption.first).what
+    let count = orderViolations == .seenLater ? "1 event of" : "2 events of"
+    #expect(what.hasPrefix(count) && what.contains("(\(events[1].id) on \(events[0].id))"), "\(what)")
     // A stream without its beginning is not offered.
-    guard disorder == .seenLater else { return }
+    guard orderViolations == .seenLater else { return }
     #expect(throws: NodeError.self) {
       try Node.clone(from: bench.path("a"), to: bench.path("clone"), partitions: [], name: nil) { _, _ in }
     }

@@ -3,8 +3,8 @@ import StemmaSimulation
 import Testing
 
 /// Corruption planted in files of a real data set is survived, and reported in the affected block.
-@Suite("damage that is planted in real files", .enabled(if: RealData.isThere))
-struct PlantedDamageTests {
+@Suite("corruption that is planted in real files", .enabled(if: RealData.isThere))
+struct PlantedCorruptionTests {
   /// A node that holds a data set, in several segments and a journal.
   private func node(_ name: String) throws -> (work: Workplace, files: [String]) {
     let work = try Workplace()
@@ -22,12 +22,12 @@ struct PlantedDamageTests {
   ) throws -> (status: Int32, parts: [[String: Any]]) {
     let result = try Tool.run(Tool.path, ["inspect", name, "--ndjson"] + options, in: work.path)
     let parts = try result.objects()
-    let isDamaged = parts.contains { !damage($0).isEmpty }
-    #expect(result.status == (parts.isEmpty ? 65 : isDamaged ? 1 : 0), "\(comment): \(result.errors)")
+    let isCorrupt = parts.contains { !corruption($0).isEmpty }
+    #expect(result.status == (parts.isEmpty ? 65 : isCorrupt ? 1 : 0), "\(comment): \(result.errors)")
     return (result.status, parts)
   }
 
-  private func damage(_ part: [String: Any]) -> [[String: Any]] { part.array("damage") }
+  private func corruption(_ part: [String: Any]) -> [[String: Any]] { part.array("corruption") }
 
   /// Several seeds, for several threads.
   @Test(
@@ -60,15 +60,15 @@ struct PlantedDamageTests {
   }
 
   @Test(
-    "each of two hundred damages is shown in its block",
+    "each of two hundred corruptions is shown in its block",
     arguments: [("chinook", UInt64(31)), ("git-grdb", UInt64(32))])
-  func twoHundredDamages(name: String, seed: UInt64) throws {
+  func twoHundredCorruptions(name: String, seed: UInt64) throws {
     let (work, files) = try node(name)
     let places = try files.filter { $0.hasSuffix(".segment") }.map { path in
       (path, try inspect(path, in: work, "whole").parts.filter { $0.text("part") == "block" })
     }
     #expect(places.count > 1)
-    #expect(places.allSatisfy { !$0.1.isEmpty && $0.1.allSatisfy { damage($0).isEmpty } })
+    #expect(places.allSatisfy { !$0.1.isEmpty && $0.1.allSatisfy { corruption($0).isEmpty } })
 
     var random = SplitMix64(seed: seed)
     for round in 0..<200 {
@@ -81,12 +81,12 @@ struct PlantedDamageTests {
       for index in offset..<offset + length { bytes[index] ^= UInt8(1 + random.below(255)) }
       try bytes.write(to: URL(fileURLWithPath: work.file("spoilt")))
       let comment: Comment = "seed \(seed), round \(round): \(length) bytes at \(offset) of \(path)"
-      let damaged = try inspect("spoilt", in: work, comment).parts.filter {
-        $0.text("part") == "block" && !damage($0).isEmpty
+      let corrupt = try inspect("spoilt", in: work, comment).parts.filter {
+        $0.text("part") == "block" && !corruption($0).isEmpty
       }
-      #expect(damaged.map { $0.number("number") } == [block.number("number")], comment)
-      #expect(damaged.map { $0.number("offset") } == [start], comment)
-      #expect(damaged.first.map(damage)?.map { $0.number("offset") } == [start], comment)
+      #expect(corrupt.map { $0.number("number") } == [block.number("number")], comment)
+      #expect(corrupt.map { $0.number("offset") } == [start], comment)
+      #expect(corrupt.first.map(corruption)?.map { $0.number("offset") } == [start], comment)
     }
   }
 }

@@ -3,7 +3,7 @@ import StemmaLog
 
 /// Corruption of the log, kept in the node metadata until it is repaired. Every process that opens
 /// the node can avoid the partitions with losses without reading the log.
-package struct RecordedDamage: Sendable, Equatable, Encodable {
+package struct RecordedCorruption: Sendable, Equatable, Encodable {
   /// The position of corrupt bytes in a file.
   package struct Place: Sendable, Hashable, Encodable {
     /// The name of a file in `log/`.
@@ -35,8 +35,8 @@ package struct RecordedDamage: Sendable, Equatable, Encodable {
   /// Whether the tables were rebuilt around the corruption, so that they lack lost events.
   package var areTablesPartial = false
 
-  init(_ damage: [Damage], _ losses: Losses) {
-    places = damage.map { Self.place($0) }
+  init(_ corruption: [Corruption], _ losses: Losses) {
+    places = corruption.map { Self.place($0) }
     isVague = losses.isVague
     self.losses = Self.losses(losses.ranges)
   }
@@ -56,7 +56,7 @@ package struct RecordedDamage: Sendable, Equatable, Encodable {
     return losses
   }
 
-  init(_ stored: MarkReader) throws(NodeError) {
+  init(_ stored: MetadataReader) throws(NodeError) {
     for place in try stored.members("places") {
       places.append(
         Place(file: try place.text("file"), offset: try place.number("offset"), what: try place.text("what")))
@@ -72,17 +72,17 @@ package struct RecordedDamage: Sendable, Equatable, Encodable {
     precondition(Set(losses).count == losses.count, "a loss is listed once")
   }
 
-  static func place(_ damage: Damage) -> Place {
-    Place(file: damage.path.fileName, offset: damage.offset, what: damage.flaw.description)
+  static func place(_ corruption: Corruption) -> Place {
+    Place(file: corruption.path.fileName, offset: corruption.offset, what: corruption.flaw.description)
   }
 
   /// The corruption in sentences for people.
   package var sentences: [String] {
     let shown = places.count > Self.placesInWords ? Self.placesInWords - 1 : places.count
-    var sentences = places.prefix(shown).map { "log/\($0.file) is damaged at byte \($0.offset): \($0.what)" }
+    var sentences = places.prefix(shown).map { "log/\($0.file) is corrupt at byte \($0.offset): \($0.what)" }
     if shown < places.count {
       sentences.append(
-        "the log is damaged in \(grouped(places.count - shown)) other places; `stemma verify` lists them")
+        "the log is corrupt in \(grouped(places.count - shown)) other places; `stemma verify` lists them")
     }
     if let words = Self.words(losses) {
       sentences.append(
@@ -109,16 +109,16 @@ package struct RecordedDamage: Sendable, Equatable, Encodable {
   /// The partitions that lost events.
   var partitions: Set<Partition> { Set(losses.map { Partition($0.partition) }) }
 
-  func contains(_ damage: [Damage]) -> Bool {
+  func contains(_ corruption: [Corruption]) -> Bool {
     // One corrupt checksum can be reported with two causes, so the cause is not compared.
-    damage.allSatisfy { damage in
-      let wanted = Self.place(damage)
+    corruption.allSatisfy { corruption in
+      let wanted = Self.place(corruption)
       return places.contains { $0.file == wanted.file && $0.offset == wanted.offset }
     }
   }
 }
 
-extension RecordedDamage.Loss {
+extension RecordedCorruption.Loss {
   package var json: JSON {
     .object([
       ("partition", .string(partition)), ("origin", .string(origin)), ("from", .int(Int64(from))),
@@ -127,12 +127,12 @@ extension RecordedDamage.Loss {
   }
 }
 
-extension MarkReader {
-  func losses(_ name: String) throws(NodeError) -> [RecordedDamage.Loss] {
+extension MetadataReader {
+  func losses(_ name: String) throws(NodeError) -> [RecordedCorruption.Loss] {
     try members(name).map { loss throws(NodeError) in
       let (from, to) = (try loss.number("from", as: UInt64.self), try loss.number("to", as: UInt64.self))
       guard from <= to, to <= UInt64(Int64.max) else { throw loss.failure() }
-      return RecordedDamage.Loss(
+      return RecordedCorruption.Loss(
         partition: try loss.text("partition"), origin: try loss.origin(try loss.text("origin")).description,
         from: from, to: to)
     }

@@ -2,10 +2,10 @@ import Crypto
 import StemmaEvents
 import StemmaLog
 
-// A batch (`Piece`): a part of a shipment that is adopted whole.
+// A batch (`Batch`): a part of a shipment that is adopted whole.
 //
 // A shipment is a sequence of batches. Each holds events that the receiver lacks, from a section of
-// the sender's arrival order that ends between two commits. The sender received an event's causes
+// the sender's position order that ends between two commits. The sender received an event's causes
 // before it. A receiver that applies whole batches in order thus has all causes.
 //
 //     offset  size  meaning
@@ -16,7 +16,7 @@ import StemmaLog
 //         12     4  CRC32C of the bytes before
 //         16     8  log id of the sender
 //                   form 0, per block: its length (varint, at least 1), the block as in a segment;
-//                   `arrival` counts from 0 in the sender's order, over all blocks of the batch
+//                   `relativePosition` counts from 0 in the sender's order, over all blocks
 //                   0: no more blocks
 //                   form 1: blocks, footer and key filter of a segment of the sender's log,
 //                   or of one made for the shipment
@@ -42,7 +42,7 @@ import StemmaLog
 // ranges, in the order (partition, model, key), so they compress like a segment's. The author and
 // message of a commit are in the first block with one of its events. Validity: both digests match,
 // and every byte is used. The sequences are exactly those of the footer, in order within each
-// stream, and the events' digests add up to its hashes. In form 0 the arrivals are 0 … n - 1; in
+// stream, and the events' digests add up to its hashes. In form 0 the positions are 0 … n - 1; in
 // form 1 the index is correct (`SealedCheck`).
 
 /// The events of one stream in a batch, and the hash of those before.
@@ -58,22 +58,22 @@ package struct ShippedStream: Hashable, Sendable {
 }
 
 /// The decoded content of a batch: consistent, but not yet compared with a version vector.
-package struct Piece: Sendable {
+package struct Batch: Sendable {
   package let sender: LogID
   /// Sorted by partition and origin.
   package let streams: [ShippedStream]
   package let eventCount: Int
   /// A segment as shipped, not yet compared with `streams`. Then `events` is empty: see `unpacked`.
   package let sealed: SealedContents?
-  /// In the sender's arrival order.
+  /// In the sender's position order.
   package let events: [Event]
   /// The digests of the events, at the same indexes.
   let digests: [StreamHash]
   /// The authors and messages of these events' commits.
-  package let notes: [CommitID: CommitNote]
+  package let messages: [CommitID: CommitMessage]
 }
 
-enum PieceLayout {
+enum BatchLayout {
   static let magic = Array("STEMMA-P".utf8)
   static let version: UInt8 = 1
   enum Form: UInt8 { case blocks, sealed }
@@ -84,14 +84,14 @@ enum PieceLayout {
   static let smallestStream = 2 + 8 + 1 + 1 + 16 + 16
 }
 
-extension Piece {
-  /// The encoding of a batch with these events, in arrival order. `streams` must describe them.
+extension Batch {
+  /// The encoding of a batch with these events, in position order. `streams` must describe them.
   static func encode(
-    sender: LogID, streams: [ShippedStream], events: [Event], notes: [CommitID: CommitNote],
+    sender: LogID, streams: [ShippedStream], events: [Event], messages: [CommitID: CommitMessage],
     isDigested: Bool = true
   ) -> [UInt8] {
     var bytes = header(.blocks, sender)
-    appendBlocks(of: events, notes, to: &bytes)
+    appendBlocks(of: events, messages, to: &bytes)
     bytes.append(0)
     end(&bytes, footer(streams, eventCount: events.count), isDigested)
     return bytes
@@ -116,15 +116,15 @@ extension Piece {
     footer.appendVarint(sizes.filter)
     footer.appendVarint(sizes.end)
     footer.appendVarint(sizes.rawBytes)
-    bytes.reserveCapacity(bytes.count + sealed.count + footer.count + PieceLayout.trailerSize)
+    bytes.reserveCapacity(bytes.count + sealed.count + footer.count + BatchLayout.trailerSize)
     bytes += sealed
     end(&bytes, footer, isDigested)
     return bytes
   }
 
-  private static func header(_ form: PieceLayout.Form, _ sender: LogID) -> [UInt8] {
-    var bytes = PieceLayout.magic
-    bytes += [PieceLayout.version, form.rawValue, 0, 0]
+  private static func header(_ form: BatchLayout.Form, _ sender: LogID) -> [UInt8] {
+    var bytes = BatchLayout.magic
+    bytes += [BatchLayout.version, form.rawValue, 0, 0]
     bytes.appendFixed(CRC32C.of(bytes))
     bytes.appendFixed(sender.rawValue)
     return bytes
@@ -147,7 +147,7 @@ extension Piece {
 
   /// Appends in place, because a batch is as long as a segment.
   private static func end(_ bytes: inout [UInt8], _ footer: [UInt8], _ isDigested: Bool) {
-    bytes.reserveCapacity(bytes.count + footer.count + PieceLayout.trailerSize)
+    bytes.reserveCapacity(bytes.count + footer.count + BatchLayout.trailerSize)
     bytes += footer
     bytes.appendFixed(UInt32(footer.count))
     if isDigested { seal(&bytes) } else { bytes += [UInt8](repeating: 0, count: 4 + 32) }
@@ -161,9 +161,9 @@ extension Piece {
   }
 
   /// Groups the events by key ranges of about `blockTarget` bytes; within a block they are in
-  /// arrival order.
+  /// position order.
   private static func appendBlocks(
-    of events: [Event], _ notes: [CommitID: CommitNote], to bytes: inout [UInt8]
+    of events: [Event], _ messages: [CommitID: CommitMessage], to bytes: inout [UInt8]
   ) {
     var keys = KeyOrder(reserving: events.count)
     for index in events.indices { keys.append(events[index]) }
@@ -176,14 +176,16 @@ extension Piece {
       var end = start
       while end < order.count {
         let isSameKey = end > start && order[end].record == order[end - 1].record
-        if size >= PieceLayout.blockTarget && !isSameKey { break }
+        if size >= BatchLayout.blockTarget && !isSameKey { break }
         size += events[order[end].index].rawSize
         end += 1
       }
       for index in order[start..<end].map(\.index).sorted() {
-        writer.append(events[index], arrival: UInt64(index))
+        writer.append(events[index], relativePosition: UInt64(index))
         let commit = events[index].commit
-        if let note = notes[commit], noted.insert(commit).inserted { writer.setNote(note, of: commit) }
+        if let message = messages[commit], noted.insert(commit).inserted {
+          writer.setMessage(message, of: commit)
+        }
       }
       bytes.appendCounted(writer.finish())
       start = end
@@ -191,72 +193,72 @@ extension Piece {
   }
 
   /// Checks and decodes a batch from an untrusted sender. Memory is bounded by the footer's counts,
-  /// which `ReplicationLimits.pieceEvents` limits.
+  /// which `ReplicationLimits.batchEvents` limits.
   ///
   /// `isDigested`: false for a batch that never left this process, and has no digests.
   package init(decoding bytes: [UInt8], isDigested: Bool = true) throws(ReplicationError) {
-    let header = PieceLayout.headerSize
-    guard bytes.count <= ReplicationLimits.piece else {
-      throw .overLimit("piece", found: UInt64(bytes.count), limit: UInt64(ReplicationLimits.piece))
+    let header = BatchLayout.headerSize
+    guard bytes.count <= ReplicationLimits.batch else {
+      throw .overLimit("batch", found: UInt64(bytes.count), limit: UInt64(ReplicationLimits.batch))
     }
-    guard bytes.count > header + PieceLayout.trailerSize, bytes.starts(with: PieceLayout.magic) else {
-      throw .malformed("piece", "\(bytes.count) bytes that are no piece of a shipment")
+    guard bytes.count > header + BatchLayout.trailerSize, bytes.starts(with: BatchLayout.magic) else {
+      throw .malformed("batch", "\(bytes.count) bytes that are no batch of a shipment")
     }
-    let form: PieceLayout.Form
+    let form: BatchLayout.Form
     (form, sender) = try bytes.read(from: 8, Self.header)
     let footer = try Self.footerRange(of: bytes, isDigested)
     let sizes: SealedContents.Sizes?
     (eventCount, streams, sizes) = try bytes[footer].read { (reader) throws(ReplicationError) in
-      let count = try reader.count("events of a piece", limit: ReplicationLimits.pieceEvents)
+      let count = try reader.count("events of a batch", limit: ReplicationLimits.batchEvents)
       let streams = try Self.streams(from: &reader, eventCount: count)
       let sizes = form == .sealed ? try Self.sizes(from: &reader) : nil
-      try reader.finish("footer of a piece")
+      try reader.finish("footer of a batch")
       return (count, streams, sizes)
     }
     let content = bytes[header..<footer.lowerBound]
     if let sizes {
-      (events, digests, notes) = ([], [], [:])
+      (events, digests, messages) = ([], [], [:])
       sealed = try Self.taking { () throws(Flaw) in try SealedContents(content, sizes) }
       try checkSealedStreams()
       return
     }
     sealed = nil
-    let found = try PieceContent(count: eventCount, blocks: content)
-    (events, notes) = (found.events, found.notes)
+    let found = try BatchContent(count: eventCount, blocks: content)
+    (events, messages) = (found.events, found.messages)
     var digester = EventDigester()
     digests = events.map { digester.digest(of: $0).hash }
     try checkStreams()
   }
 
   /// Decodes the header after the magic.
-  private static func header(_ reader: inout WireReader) throws(ReplicationError) -> (PieceLayout.Form, LogID)
+  private static func header(_ reader: inout WireReader) throws(ReplicationError) -> (BatchLayout.Form, LogID)
   {
-    let version = try reader.byte("piece")
-    let form = try reader.byte("piece")
-    let zeros = try reader.bytes(2, "piece")
-    let head = PieceLayout.magic + [version, form] + zeros
-    guard try reader.fixed32("piece") == CRC32C.of(head), zeros.allSatisfy({ $0 == 0 }), version > 0 else {
-      throw .damaged("piece", "its header")
+    let version = try reader.byte("batch")
+    let form = try reader.byte("batch")
+    let zeros = try reader.bytes(2, "batch")
+    let head = BatchLayout.magic + [version, form] + zeros
+    guard try reader.fixed32("batch") == CRC32C.of(head), zeros.allSatisfy({ $0 == 0 }), version > 0 else {
+      throw .corrupt("batch", "its header")
     }
-    guard version == PieceLayout.version else {
-      throw .newerFormat("piece", found: UInt64(version), supported: UInt64(PieceLayout.version))
+    guard version == BatchLayout.version else {
+      throw .newerFormat("batch", found: UInt64(version), supported: UInt64(BatchLayout.version))
     }
-    guard let form = PieceLayout.Form(rawValue: form) else { throw .malformed("piece", "form \(form)") }
-    return (form, LogID(try reader.fixed("piece")))
+    guard let form = BatchLayout.Form(rawValue: form) else { throw .malformed("batch", "form \(form)") }
+    return (form, LogID(try reader.fixed("batch")))
   }
 
   /// The range of the footer. Throws unless both digests match, if there are any.
   private static func footerRange(
     of bytes: [UInt8], _ isDigested: Bool
   ) throws(ReplicationError) -> Range<Int> {
-    let trailer = bytes.count - PieceLayout.trailerSize
+    let trailer = bytes.count - BatchLayout.trailerSize
     let length = try bytes.read(from: trailer) { (reader) throws(ReplicationError) in
-      let length = Int(try reader.fixed32("piece"))
+      let length = Int(try reader.fixed32("batch"))
       if isDigested { try checkDigests(of: bytes, before: trailer + 4, &reader) }
       return length
     }
-    guard length <= trailer - PieceLayout.headerSize - 1 else {
-      throw .malformed("piece", "a footer that is too long")
+    guard length <= trailer - BatchLayout.headerSize - 1 else {
+      throw .malformed("batch", "a footer that is too long")
     }
     return trailer - length..<trailer
   }
@@ -264,38 +266,38 @@ extension Piece {
   private static func checkDigests(
     of bytes: [UInt8], before end: Int, _ reader: inout WireReader
   ) throws(ReplicationError) {
-    guard try reader.fixed32("piece") == CRC32C.of(bytes[..<end]) else {
-      throw .damaged("piece", "its checksum does not hold")
+    guard try reader.fixed32("batch") == CRC32C.of(bytes[..<end]) else {
+      throw .corrupt("batch", "its checksum does not hold")
     }
     let digest = bytes.withUnsafeBytes { all in
       var hasher = SHA256()
       hasher.update(bufferPointer: UnsafeRawBufferPointer(rebasing: all[..<end]))
       return hasher.finalize()
     }
-    guard try reader.bytes(32, "piece").elementsEqual(digest) else {
-      throw .damaged("piece", "its digest does not hold")
+    guard try reader.bytes(32, "batch").elementsEqual(digest) else {
+      throw .corrupt("batch", "its digest does not hold")
     }
   }
 
   static func sizes(from reader: inout WireReader) throws(ReplicationError) -> SealedContents.Sizes {
     SealedContents.Sizes(
-      footer: try reader.count("footer of a sealed file", limit: ReplicationLimits.piece),
-      filter: try reader.count("key filter of a sealed file", limit: ReplicationLimits.piece),
-      end: try reader.number("arrivals of a piece", limit: UInt64(ReplicationLimits.pieceEvents)),
-      rawBytes: try reader.varint("piece"))
+      footer: try reader.count("footer of a sealed file", limit: ReplicationLimits.batch),
+      filter: try reader.count("key filter of a sealed file", limit: ReplicationLimits.batch),
+      end: try reader.number("positions of a batch", limit: UInt64(ReplicationLimits.batchEvents)),
+      rawBytes: try reader.varint("batch"))
   }
 
   private static func taking<Result>(
     _ body: () throws(Flaw) -> Result
   ) throws(ReplicationError) -> Result {
-    do throws(Flaw) { return try body() } catch { throw .damaged("piece", "its sealed file: \(error)") }
+    do throws(Flaw) { return try body() } catch { throw .corrupt("batch", "its sealed file: \(error)") }
   }
 
   /// A segment as its events; any other batch unchanged. Memory: all of them.
-  func unpacked() throws(ReplicationError) -> Piece {
+  func unpacked() throws(ReplicationError) -> Batch {
     guard let sealed else { return self }
     let contents = try Self.taking { () throws(Flaw) in try sealed.unpacked() }
-    return try Piece(sender: sender, streams: streams, contents)
+    return try Batch(sender: sender, streams: streams, contents)
   }
 
   private init(
@@ -304,7 +306,7 @@ extension Piece {
     self.sender = sender
     self.streams = streams
     sealed = nil
-    (events, notes) = (contents.events, contents.notes)
+    (events, messages) = (contents.events, contents.messages)
     eventCount = events.count
     var digester = EventDigester()
     digests = events.map { digester.digest(of: $0).hash }
@@ -323,7 +325,7 @@ extension Piece {
         run.from == range.from && run.to == range.to && (!run.isHashed || run.hash == range.hash)
       }), sealed.events == UInt64(eventCount)
     else {
-      throw .malformed("piece", "its footer does not say what its sealed file says")
+      throw .malformed("batch", "its footer does not say what its sealed file says")
     }
   }
 
@@ -332,7 +334,7 @@ extension Piece {
     from reader: inout WireReader, eventCount: Int
   ) throws(ReplicationError) -> [ShippedStream] {
     let count = try reader.count(
-      "streams", limit: eventCount, each: PieceLayout.smallestStream)
+      "streams", limit: eventCount, each: BatchLayout.smallestStream)
     var streams: [ShippedStream] = []
     for _ in 0..<count {
       let partition = try reader.partition()
@@ -341,17 +343,17 @@ extension Piece {
       let number = try reader.number("events of a stream", limit: Limits.highestNumber)
       let to = from.rawValue &+ number &- 1
       guard from > .zero, number > 0, to <= Limits.highestNumber else {
-        throw .malformed("piece", "a stream of \(number) events from \(from)")
+        throw .malformed("batch", "a stream of \(number) events from \(from)")
       }
       if let last = streams.last?.range, (last.partition, last.origin) >= (partition, origin) {
-        throw .malformed("piece", "stream \(partition), \(origin) is out of order")
+        throw .malformed("batch", "stream \(partition), \(origin) is out of order")
       }
       let hashBefore = try reader.hash()
       guard from.rawValue > 1 || hashBefore == .zero else {
-        throw .malformed("piece", "a hash of no events that is not zero")
+        throw .malformed("batch", "a hash of no events that is not zero")
       }
       let range = StreamRange(
-        partition: partition, origin: origin, from: from, to: Sequence(to), hash: try reader.hash())
+        partition: partition, origin: origin, from: from, to: SequenceNumber(to), hash: try reader.hash())
       streams.append(ShippedStream(range: range, hashBefore: hashBefore))
     }
     return streams
@@ -361,48 +363,48 @@ extension Piece {
   private func checkStreams() throws(ReplicationError) {
     var seen = VersionVector()
     for stream in streams {
-      let before = Sequence(stream.range.from.rawValue - 1)
+      let before = SequenceNumber(stream.range.from.rawValue - 1)
       seen[stream.range.partition, stream.range.origin] = StreamHead(sequence: before, hash: .zero)
     }
     for (event, digest) in zip(events, digests) {
-      guard var head = seen.partitions[event.partition]?[event.dot.origin] else {
-        throw .malformed("piece", "\(event.partition), \(event.dot.origin) is not in its footer")
+      guard var head = seen.partitions[event.partition]?[event.id.origin] else {
+        throw .malformed("batch", "\(event.partition), \(event.id.origin) is not in its footer")
       }
-      guard event.dot.sequence == head.sequence.next else {
+      guard event.id.sequence == head.sequence.next else {
         throw .gap(
-          event.partition, event.dot.origin, expected: head.sequence.next, found: event.dot.sequence)
+          event.partition, event.id.origin, expected: head.sequence.next, found: event.id.sequence)
       }
-      head = StreamHead(sequence: event.dot.sequence, hash: head.hash + digest)
-      seen[event.partition, event.dot.origin] = head
+      head = StreamHead(sequence: event.id.sequence, hash: head.hash + digest)
+      seen[event.partition, event.id.origin] = head
     }
     for stream in streams {
       let head = seen[stream.range.partition, stream.range.origin]
       guard head.sequence == stream.range.to, head.hash == stream.range.hash else {
-        throw .damaged(
-          "piece", "\(stream.range.partition), \(stream.range.origin) is not what its footer says")
+        throw .corrupt(
+          "batch", "\(stream.range.partition), \(stream.range.origin) is not what its footer says")
       }
     }
   }
 }
 
 /// Collects the blocks of a batch.
-private struct PieceContent {
+private struct BatchContent {
   private let count: Int
-  private var found: [(arrival: UInt64, event: Event)] = []
-  private(set) var notes: [CommitID: CommitNote] = [:]
+  private var found: [(relativePosition: UInt64, event: Event)] = []
+  private(set) var messages: [CommitID: CommitMessage] = [:]
 
-  /// In arrival order.
+  /// In position order.
   private(set) var events: [Event] = []
 
   init(count: Int, blocks: ArraySlice<UInt8>) throws(ReplicationError) {
     self.count = count
     try blocks.read { (reader) throws(ReplicationError) in
       while true {
-        let block = try reader.counted("block", limit: ReplicationLimits.piece)
+        let block = try reader.counted("block", limit: ReplicationLimits.batch)
         if block.isEmpty { break }
         try take(block: Array(block))
       }
-      try reader.finish("piece")
+      try reader.finish("batch")
     }
     events = try arrived()
     assert(holds(checkInvariants))
@@ -413,19 +415,19 @@ private struct PieceContent {
   func checkInvariants() {
     precondition(events.count == count && found.count == count, "each event is contained once")
     let commits = Set(events.map(\.commit))
-    precondition(notes.keys.allSatisfy(commits.contains), "a note is of a commit that is there")
+    precondition(messages.keys.allSatisfy(commits.contains), "a message is of a commit that is there")
   }
 
   private mutating func take(block bytes: [UInt8]) throws(ReplicationError) {
     do throws(EventsError) {
       let block = try BlockReader(bytes, limit: ReplicationLimits.blockStream)
       guard block.count <= count - found.count else {
-        throw .malformed("piece", "more events than its footer says")
+        throw .malformed("batch", "more events than its footer says")
       }
-      for item in try block.events() { found.append((item.arrival, item.event)) }
-      for (commit, note) in block.notes {
-        guard notes.updateValue(note, forKey: commit) == nil else {
-          throw .malformed("piece", "two notes for commit \(commit)")
+      for item in try block.events() { found.append((item.relativePosition, item.event)) }
+      for (commit, message) in block.messages {
+        guard messages.updateValue(message, forKey: commit) == nil else {
+          throw .malformed("batch", "two messages for commit \(commit)")
         }
       }
     } catch {
@@ -439,14 +441,14 @@ private struct PieceContent {
 
   private mutating func arrived() throws(ReplicationError) -> [Event] {
     guard found.count == count, count > 0 else {
-      throw .malformed("piece", "\(found.count) events where its footer says \(count)")
+      throw .malformed("batch", "\(found.count) events where its footer says \(count)")
     }
     var places = [Int?](repeating: nil, count: count)
     for (place, item) in found.enumerated() {
-      guard item.arrival < UInt64(count), places[Int(item.arrival)] == nil else {
-        throw .malformed("piece", "arrival \(item.arrival), twice or not below \(count)")
+      guard item.relativePosition < UInt64(count), places[Int(item.relativePosition)] == nil else {
+        throw .malformed("batch", "relativePosition \(item.relativePosition), twice or not below \(count)")
       }
-      places[Int(item.arrival)] = place
+      places[Int(item.relativePosition)] = place
     }
     return places.compactMap { $0.map { found[$0].event } }
   }

@@ -8,7 +8,7 @@ extension FaultSuite {
     let disk: SimulatedFileSystem
     let events: [Event]
     let held: VersionVector
-    private let damaged: Set<String>
+    private let corrupt: Set<String>
     private let losses: Losses
     /// The events to append: all in partitions with lost events, from the first lost position on.
     private let suffix: [Event]
@@ -26,7 +26,7 @@ extension FaultSuite {
       disk = specimen.with(bytes, at: file.path)
       guard let log = try workload.reopen(disk) else { throw .noLog(path: LogWorkload.directory) }
       let found = try log.verify()
-      damaged = Set(found.map(\.path))
+      corrupt = Set(found.map(\.path))
       let losses = try log.losses(of: found, held: held, upTo: .end)
       log.close()
       self.losses = losses
@@ -41,7 +41,7 @@ extension FaultSuite {
       defer { log.close() }
       if try log.verify().isEmpty { return }
       var parts = [suffix].filter { !$0.isEmpty }
-      try log.mend(damaged, removing: losses.partitions.contains) {
+      try log.repair(corrupt, removing: losses.partitions.contains) {
         $0.position >= losses.start
       } appending: {
         parts.popLast().map { AdoptedEvents($0) }
@@ -63,8 +63,8 @@ extension FaultSuite {
     /// The violations after the repair.
     func violations(_ disk: SimulatedFileSystem) throws(LogError) -> [String] {
       guard let log = try workload.reopen(disk) else { return ["the log is gone"] }
-      let damage = try log.verify()
-      if !damage.isEmpty { return ["verify finds \(damage)"] }
+      let corruption = try log.verify()
+      if !corruption.isEmpty { return ["verify finds \(corruption)"] }
       var violations: [String] = []
       let found = try log.allEvents()
       if Set(found) != Set(events) || found.count != events.count {
@@ -80,7 +80,7 @@ extension FaultSuite {
 
   /// Repairs a corrupt file. Each operation fails with each error, once and permanently, or power
   /// fails: the log must be unchanged or repaired. A second repair must survive a power failure.
-  package static func mendings(_ shape: LogWorkload.Shape, seed: UInt64) throws(LogError) -> [FaultSuite] {
+  package static func repairs(_ shape: LogWorkload.Shape, seed: UInt64) throws(LogError) -> [FaultSuite] {
     var suites: [FaultSuite] = []
     for file in 0..<2 {
       let patient = try Patient(shape, seed: seed, file: file)

@@ -4,13 +4,13 @@ import StemmaEvents
 ///
 /// Every command reads the metadata. Foundation's decoder inspects types at run time, which takes
 /// half a millisecond.
-struct MarkReader {
+struct MetadataReader {
   /// The path of the metadata file, for errors.
   let path: String
   let json: JSON
 
   func failure() -> NodeError {
-    .badMark(path: path, what: "it is not the JSON object that a node has")
+    .badMetadata(path: path, what: "it is not the JSON object that a node has")
   }
 
   /// Whether the member exists and is not null.
@@ -65,19 +65,19 @@ struct MarkReader {
     }
   }
 
-  func member(_ name: String) throws(NodeError) -> MarkReader {
+  func member(_ name: String) throws(NodeError) -> MetadataReader {
     guard let member = json[name], case .object = member else { throw failure() }
-    return MarkReader(path: path, json: member)
+    return MetadataReader(path: path, json: member)
   }
 
-  func members(_ name: String) throws(NodeError) -> [MarkReader] {
+  func members(_ name: String) throws(NodeError) -> [MetadataReader] {
     guard case .array(let elements)? = json[name] else { throw failure() }
-    return elements.map { MarkReader(path: path, json: $0) }
+    return elements.map { MetadataReader(path: path, json: $0) }
   }
 
   func origin(_ text: String) throws(NodeError) -> Origin {
     guard text.utf8.count == 16, let raw = UInt64(text, radix: 16) else {
-      throw .badMark(path: path, what: "`\(text)` is not sixteen hexadecimal digits")
+      throw .badMetadata(path: path, what: "`\(text)` is not sixteen hexadecimal digits")
     }
     return Origin(raw)
   }

@@ -6,7 +6,7 @@ import Testing
 
 /// Corrupt bytes cause an error with file and offset, or a reported cut of the tail, but never a
 /// wrong event.
-@Suite struct DamageTests {
+@Suite struct CorruptionTests {
   /// A closed log of two segments (one adopted, one that replaces another) and a journal.
   private func smallLog() throws -> (SimulatedFileSystem, [Event]) {
     let disk = SimulatedFileSystem()
@@ -15,7 +15,7 @@ import Testing
     let log = try Log.create(
       in: "/log", id: testLog, fileSystem: disk, options: .init(segmentSize: 2000, level: 6))
     var events = maker.commit(8)
-    _ = try log.append([Commit(events, note: CommitNote(by: "tim", note: "first"))])
+    _ = try log.append([Commit(events, message: CommitMessage(author: "tim", text: "first"))])
     try log.seal()
     try log.purge { $0 == Partition("tenant=b") }
     events.removeAll { $0.partition == Partition("tenant=b") }
@@ -45,7 +45,7 @@ import Testing
 
   private func path(of error: LogError?) -> String? {
     switch error {
-    case .damaged(let path, _, _), .newerFormat(let path, _, _), .foreignLog(let path, _, _): path
+    case .corrupt(let path, _, _), .newerFormat(let path, _, _), .foreignLog(let path, _, _): path
     case .noManifest(let path, _): path
     default: nil
     }
@@ -86,11 +86,11 @@ import Testing
         #expect(set.isSuperset(of: others), comment)
         #expect((otherError == nil) == (error == nil), comment)
       }
-      let damage = try log.verify()
+      let corruption = try log.verify()
       if mode == .readOnly, error != nil || !name.hasSuffix(".journal") {
-        #expect(damage.contains { $0.path.hasSuffix(name) }, comment)
+        #expect(corruption.contains { $0.path.hasSuffix(name) }, comment)
       }
-      if mode == .readWrite, !log.recovery.damage.isEmpty { try checkAppending(to: log, copy, comment) }
+      if mode == .readWrite, !log.recovery.corruption.isEmpty { try checkAppending(to: log, copy, comment) }
     }
   }
 
@@ -101,11 +101,11 @@ import Testing
     let events = maker.commit(1, origin: Origin(77))
     _ = try log.append([Commit(events)])
     try log.sync()
-    let before = log.recovery.damage.map(\.offset)
+    let before = log.recovery.corruption.map(\.offset)
     log.checkInvariants()
     log.close()
     let again = try Log.open(in: "/log", id: testLog, fileSystem: disk)
-    #expect(again.recovery.damage.map(\.offset) == before, comment)
+    #expect(again.recovery.corruption.map(\.offset) == before, comment)
     let omissions = Omissions()
     let (found, error) = read(again.events(around: omissions))
     #expect(error == nil && found.last == events[0] && !omissions.isEmpty, comment)
@@ -171,7 +171,7 @@ import Testing
     // With the watermark it is corruption.
     let corrupt = try Log.open(in: "/log", id: testLog, fileSystem: disk)
     #expect(corrupt.recovery.cuts == [])
-    #expect(corrupt.recovery.damage.map(\.offset) == [second])
+    #expect(corrupt.recovery.corruption.map(\.offset) == [second])
     #expect(disk.contents(path) == bytes)
     let (found, error) = read(corrupt.events())
     #expect(found == events[0])
@@ -194,12 +194,12 @@ import Testing
     bytes = try #require(confirmed.contents(path))
     bytes[100] ^= 1
     confirmed.plant(bytes, at: path)
-    let holed = try Log.open(in: "/log", id: testLog, fileSystem: confirmed)
-    #expect(holed.recovery.cuts == [])
-    #expect(holed.recovery.damage.map(\.offset) == [UInt64(JournalHeader.size)])
+    let withGap = try Log.open(in: "/log", id: testLog, fileSystem: confirmed)
+    #expect(withGap.recovery.cuts == [])
+    #expect(withGap.recovery.corruption.map(\.offset) == [UInt64(JournalHeader.size)])
     let omissions = Omissions()
-    #expect(read(holed.events(around: omissions)).0 == events[1])
-    #expect(omissions.damage == holed.recovery.damage)
+    #expect(read(withGap.events(around: omissions)).0 == events[1])
+    #expect(omissions.corruption == withGap.recovery.corruption)
   }
 
   @Test func missingAndForeignFilesAreNamed() throws {
@@ -211,15 +211,15 @@ import Testing
     try gone.remove(segment)
     // A segment is opened when it is read.
     let log = try Log.open(in: "/log", id: testLog, fileSystem: gone)
-    #expect(log.recovery.damage == [])
-    #expect(read(log.events()).1 == Damage(path: segment, offset: 0, flaw: .missing).error)
-    #expect(try log.verify() == [Damage(path: segment, offset: 0, flaw: .missing)])
+    #expect(log.recovery.corruption == [])
+    #expect(read(log.events()).1 == Corruption(path: segment, offset: 0, flaw: .missing).error)
+    #expect(try log.verify() == [Corruption(path: segment, offset: 0, flaw: .missing)])
     let last = disk.copy()
     try last.remove(journal)
     // Opening must not hide the corruption from later openings.
     for _ in 0..<2 {
       let log = try Log.open(in: "/log", id: testLog, fileSystem: last)
-      #expect(log.recovery.damage == [Damage(path: journal, offset: 0, flaw: .missing)])
+      #expect(log.recovery.corruption == [Corruption(path: journal, offset: 0, flaw: .missing)])
       #expect(path(of: read(log.events()).1) == journal)
       // New events get positions that the lost events cannot have had.
       #expect(log.end.rawValue > UInt64(events.count) + 1000)
@@ -228,7 +228,7 @@ import Testing
       let copy = disk.copy()
       copy.plant(bytes, at: journal)
       let log = try Log.open(in: "/log", id: testLog, fileSystem: copy)
-      #expect(log.recovery.damage == [Damage(path: journal, offset: 0, flaw: flaw)])
+      #expect(log.recovery.corruption == [Corruption(path: journal, offset: 0, flaw: flaw)])
     }
     #expect(throws: LogError.foreignLog(path: "/log/manifest", expected: LogID(1), found: testLog)) {
       _ = try Log.open(in: "/log", id: LogID(1), fileSystem: disk)
@@ -258,7 +258,7 @@ import Testing
       #expect(
         try disk.list("/log") == ["00000001.journal", "manifest", "watermark"], "operation \(operation)")
       let log = try Log.open(in: "/log", id: testLog, fileSystem: disk)
-      #expect(log.recovery.damage == [], "operation \(operation)")
+      #expect(log.recovery.corruption == [], "operation \(operation)")
     }
     #expect(failures > 8)
     // `create` replaces a log without events, which a caller without room for its own files left
@@ -383,7 +383,7 @@ import Testing
     let omissions = Omissions()
     let (found, _) = read(again.events(around: omissions))
     #expect(found == left, "\(found.count) of \(left.count), \(again.manifest) \(new)")
-    #expect(omissions.damage.count == gone.count)
+    #expect(omissions.corruption.count == gone.count)
   }
 
   /// The space after the last frame of a journal may hold old frames. They belong to another log,
@@ -419,7 +419,7 @@ import Testing
         copy.plant(own + other[start...], at: path)
         let opened = try Log.open(in: "/log", id: testLog, fileSystem: copy)
         #expect(try opened.allEvents() == events, "journal \(which) from byte \(start)")
-        #expect(opened.recovery.damage.isEmpty)
+        #expect(opened.recovery.corruption.isEmpty)
         #expect(opened.recovery.cuts.map(\.bytes) == [UInt64(other.count - start)])
         opened.close()
       }

@@ -7,8 +7,8 @@ import Testing
 
 /// A commit meets a changed byte in the tables. The library rebuilds the tables from the log and
 /// runs the commits of the group again.
-@Suite("Commits that meet damage of the tables")
-struct DamagedTablesTests {
+@Suite("Commits that meet corruption of the tables")
+struct CorruptTablesTests {
   private struct Abandoned: Error {}
 
   let store: Store
@@ -23,7 +23,7 @@ struct DamagedTablesTests {
 
   private var tables: URL { store.directory.appendingPathComponent("tables.sqlite") }
 
-  /// Changes the row of `rest` without the store's knowledge.
+  /// Changes the row of `rest` without the store's participation.
   private func spoil() throws {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: "/usr/bin/env")

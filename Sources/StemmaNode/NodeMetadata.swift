@@ -8,7 +8,7 @@ import StemmaSchema
 ///
 /// It is small, written whole, atomically and durably, after a copy beside it. The second line is a
 /// checksum of all other lines. A file without one, by hand or an older version, is accepted.
-package struct NodeMark: Sendable, Equatable {
+package struct NodeMetadata: Sendable, Equatable {
   /// The layout version of the node directory. Older ones are read, newer ones refused.
   package static let format = 1
   package static let fileName = "stemma.json"
@@ -36,11 +36,11 @@ package struct NodeMark: Sendable, Equatable {
   /// The log of the source of this clone, until the clone is complete.
   package var unfinishedClone: LogID?
   /// Recorded corruption of the log, if any.
-  package var damage: RecordedDamage?
+  package var corruption: RecordedCorruption?
   /// Fields that peers declared with another type at the last exchange.
   package var peerTypes: [PeerType] = []
   /// Whether the metadata was lost and recreated, so that the node's own origins are unknown.
-  package var isRemade = false
+  package var isRecreated = false
 
   /// Whether the metadata was corrupt and this is its copy.
   var isFromCopy: Bool { watermark == .none }
@@ -48,14 +48,15 @@ package struct NodeMark: Sendable, Equatable {
   package var origin: Origin { origins[origins.count - 1] }
 
   /// Whether an origin may be this node's. A purge requires another copy of its events.
-  func mayOwn(_ origin: Origin) -> Bool { isRemade || origins.contains(origin) }
+  func mayOwn(_ origin: Origin) -> Bool { isRecreated || origins.contains(origin) }
 
-  /// Traps if origins or remotes are not unique, or recorded damage is inconsistent. Called for the
-  /// node, not on reading the file, which a person may have edited.
+  /// Traps if origins or remotes are not unique, or recorded corruption is inconsistent. Called for
+  /// the node, not on reading the file, which a person may have edited.
   func checkInvariants() {
-    precondition(!origins.isEmpty && Set(origins).count == origins.count, "a mark has origins, each once")
+    precondition(
+      !origins.isEmpty && Set(origins).count == origins.count, "node metadata has origins, each once")
     precondition(Set(remotes.map(\.name)).count == remotes.count, "a name identifies one peer")
-    damage?.checkInvariants()
+    corruption?.checkInvariants()
   }
 
   /// The display name of an origin: its node's name, or the origin itself if the name is unknown.
@@ -109,7 +110,7 @@ package struct RemotePeer: Sendable, Equatable, Encodable {
     self.lastExchange = lastExchange
   }
 
-  init(_ stored: MarkReader) throws(NodeError) {
+  init(_ stored: MetadataReader) throws(NodeError) {
     name = try stored.text("name")
     address = try stored.text("address")
     if stored.has("lastExchange") { lastExchange = try LastExchange(try stored.member("lastExchange")) }
@@ -139,7 +140,7 @@ package struct LastExchange: Sendable, Equatable, Encodable {
     problem = Explanations.text(of: error)
   }
 
-  fileprivate init(_ stored: MarkReader) throws(NodeError) {
+  fileprivate init(_ stored: MetadataReader) throws(NodeError) {
     time = try stored.number("time")
     if stored.has("pulled") { pulled = try stored.number("pulled") }
     if stored.has("pushed") { pushed = try stored.number("pushed") }
@@ -184,7 +185,7 @@ struct FieldDifference {
 }
 
 /// The JSON form, separate because ids are stored as hexadecimal text.
-private struct StoredMark: Encodable {
+private struct StoredMetadata: Encodable {
   struct Identity: Encodable {
     var inode: UInt64
     var birthSeconds: Int64
@@ -204,17 +205,17 @@ private struct StoredMark: Encodable {
   var retired: [ForkedBranch]?
   var remotes: [RemotePeer]
   var unfinishedClone: String?
-  var damage: RecordedDamage?
+  var corruption: RecordedCorruption?
   var peerTypes: [PeerType]?
-  var isRemade: Bool?
+  var isRecreated: Bool?
 }
 
-extension NodeMark {
+extension NodeMetadata {
   var encoded: [UInt8] {
     get throws(NodeError) {
       let encoder = JSONEncoder()
       encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-      let stored = StoredMark(
+      let stored = StoredMetadata(
         format: Self.format, log: logID.description, name: name, origins: origins.map(\.description),
         names: Dictionary(uniqueKeysWithValues: names.map { ($0.description, $1) }),
         watermark: .init(
@@ -222,11 +223,11 @@ extension NodeMark {
           birthNanoseconds: watermark.birthNanoseconds),
         cutCount: cutCount, scope: scope.patterns, pendingScope: pendingScope?.patterns,
         pendingFork: pendingFork, retired: retired.isEmpty ? nil : retired, remotes: remotes,
-        unfinishedClone: unfinishedClone?.description, damage: damage,
+        unfinishedClone: unfinishedClone?.description, corruption: corruption,
         peerTypes: peerTypes.isEmpty ? nil : peerTypes,
-        isRemade: isRemade ? true : nil)
+        isRecreated: isRecreated ? true : nil)
       do { return Self.sealed(Array(try encoder.encode(stored)) + [10]) } catch {
-        throw .badMark(path: Self.fileName, what: "it cannot be encoded")
+        throw .badMetadata(path: Self.fileName, what: "it cannot be encoded")
       }
     }
   }
@@ -254,50 +255,50 @@ extension NodeMark {
     return bytes[head.count..<end].elementsEqual(hexadecimal(text.crc32c(0..<text.count)))
   }
 
-  /// - Throws: `badMark` if the checksum in the second line does not match, in any format;
-  ///   `newerFormat` before other members are read; `badMark` for an invalid member.
+  /// - Throws: `badMetadata` if the checksum in the second line does not match, in any format;
+  ///   `newerFormat` before other members are read; `badMetadata` for an invalid member.
   init(_ bytes: [UInt8], path: String) throws(NodeError) {
-    let mark: MarkReader
-    do { mark = MarkReader(path: path, json: try JSON.parse(bytes)) } catch {
-      throw MarkReader(path: path, json: .null).failure()
+    let metadata: MetadataReader
+    do { metadata = MetadataReader(path: path, json: try JSON.parse(bytes)) } catch {
+      throw MetadataReader(path: path, json: .null).failure()
     }
     // Checked before the format, because the corruption may be in its number.
-    guard Self.isWhole(bytes, mark.json) else {
-      throw .badMark(path: path, what: "its bytes are not those that were written")
+    guard Self.isWhole(bytes, metadata.json) else {
+      throw .badMetadata(path: path, what: "its bytes are not those that were written")
     }
-    let format = try mark.number("format", as: Int.self)
+    let format = try metadata.number("format", as: Int.self)
     guard format <= Self.format else {
       throw .newerFormat(path: path, found: format, supported: Self.format)
     }
     func scope(_ patterns: [String]) throws(NodeError) -> Scope {
       do { return try Scope(patterns: patterns) } catch { throw .replication(error) }
     }
-    logID = LogID(try mark.origin(try mark.text("log")).rawValue)
-    name = try mark.text("name")
+    logID = LogID(try metadata.origin(try metadata.text("log")).rawValue)
+    name = try metadata.text("name")
     origins = []
-    for text in try mark.texts("origins") { origins.append(try mark.origin(text)) }
-    guard !origins.isEmpty else { throw .badMark(path: path, what: "it names no origin") }
-    for (text, name) in try mark.textMembers("names") { names[try mark.origin(text)] = name }
-    let identity = try mark.member("watermark")
+    for text in try metadata.texts("origins") { origins.append(try metadata.origin(text)) }
+    guard !origins.isEmpty else { throw .badMetadata(path: path, what: "it names no origin") }
+    for (text, name) in try metadata.textMembers("names") { names[try metadata.origin(text)] = name }
+    let identity = try metadata.member("watermark")
     watermark = FileIdentity(
       inode: try identity.number("inode"), birthSeconds: try identity.number("birthSeconds"),
       birthNanoseconds: try identity.number("birthNanoseconds"))
-    cutCount = try mark.number("cutCount")
-    self.scope = try scope(try mark.texts("scope"))
-    if mark.has("pendingScope") { pendingScope = try scope(try mark.texts("pendingScope")) }
-    if mark.has("pendingFork") { pendingFork = try PendingFork(try mark.member("pendingFork")) }
-    if mark.has("retired") { retired = try mark.branches("retired") }
-    for remote in try mark.members("remotes") { remotes.append(try RemotePeer(remote)) }
-    if mark.has("unfinishedClone") {
-      unfinishedClone = LogID(try mark.origin(try mark.text("unfinishedClone")).rawValue)
+    cutCount = try metadata.number("cutCount")
+    self.scope = try scope(try metadata.texts("scope"))
+    if metadata.has("pendingScope") { pendingScope = try scope(try metadata.texts("pendingScope")) }
+    if metadata.has("pendingFork") { pendingFork = try PendingFork(try metadata.member("pendingFork")) }
+    if metadata.has("retired") { retired = try metadata.branches("retired") }
+    for remote in try metadata.members("remotes") { remotes.append(try RemotePeer(remote)) }
+    if metadata.has("unfinishedClone") {
+      unfinishedClone = LogID(try metadata.origin(try metadata.text("unfinishedClone")).rawValue)
     }
-    if mark.has("damage") { damage = try RecordedDamage(try mark.member("damage")) }
-    for type in mark.has("peerTypes") ? try mark.members("peerTypes") : [] {
+    if metadata.has("corruption") { corruption = try RecordedCorruption(try metadata.member("corruption")) }
+    for type in metadata.has("peerTypes") ? try metadata.members("peerTypes") : [] {
       peerTypes.append(
         PeerType(
           peer: try type.text("peer"), node: try type.text("node"), type: try type.text("type"),
           field: try type.text("field"), fieldType: try type.text("fieldType")))
     }
-    if mark.has("isRemade") { isRemade = try mark.flag("isRemade") }
+    if metadata.has("isRecreated") { isRecreated = try metadata.flag("isRecreated") }
   }
 }

@@ -108,8 +108,8 @@ extension FaultSuite {
       // Only a foreign or newer file, or a bad manifest, may prevent the opening.
       return error.isRefusal && error.names(path, upTo: spoilt.offset) ? [] : ["it does not open: \(error)"]
     }
-    if log.recovery.damage.contains(where: { !$0.error.names(path, upTo: spoilt.offset) }) {
-      violations.append("damage elsewhere: \(log.recovery.damage)")
+    if log.recovery.corruption.contains(where: { !$0.error.names(path, upTo: spoilt.offset) }) {
+      violations.append("corruption elsewhere: \(log.recovery.corruption)")
     }
     if spoilt.isLoss, !log.recovery.cuts.isEmpty { violations.append("what was durable is cut") }
     let range = isThorough ? nil : spoilt.file.positions
@@ -126,7 +126,7 @@ extension FaultSuite {
     let leaked = disk.openFiles
     if leaked != 0 { violations.append("\(leaked) files are left open") }
     if isThorough, spoilt.mode == .readWrite {
-      violations += try self.violations(afterWritingTo: disk, specimen, log.recovery.damage)
+      violations += try self.violations(afterWritingTo: disk, specimen, log.recovery.corruption)
     }
     return violations
   }
@@ -148,11 +148,11 @@ extension FaultSuite {
     }
     let omissions = Omissions()
     let (around, blocked) = read(log.events(from: from, to: range?.upperBound, around: omissions))
-    if let blocked { violations.append("reading around the damage ended with \(blocked)") }
+    if let blocked { violations.append("reading around the corruption ended with \(blocked)") }
     var left = expected[...]
     for event in around {
       guard let index = left.firstIndex(where: { $0.position == event.position }), left[index] == event else {
-        violations.append("a wrong event around the damage")
+        violations.append("a wrong event around the corruption")
         break
       }
       if left[..<index].contains(where: { spoilt.file.positions?.contains($0.position) != true }),
@@ -163,7 +163,7 @@ extension FaultSuite {
       left = left[(index + 1)...]
     }
     if (error != nil) == omissions.isEmpty {
-      violations.append("readers do not agree whether there is damage")
+      violations.append("readers do not agree whether there is corruption")
     }
     return violations
   }
@@ -182,7 +182,7 @@ extension FaultSuite {
 
   /// The violations after a write to the corrupt log, which must still report the corruption.
   private static func violations(
-    afterWritingTo disk: SimulatedFileSystem, _ specimen: Specimen, _ damage: [Damage]
+    afterWritingTo disk: SimulatedFileSystem, _ specimen: Specimen, _ corruption: [Corruption]
   ) throws(LogError) -> [String] {
     guard let log = try specimen.workload.reopen(disk) else { return ["the log is gone"] }
     var maker = EventMaker(seed: 555)
@@ -194,11 +194,11 @@ extension FaultSuite {
     disk.crash()
     guard let again = try specimen.workload.reopen(disk) else { return ["the log is gone"] }
     var violations: [String] = []
-    if again.recovery.damage.map(\.offset) != damage.map(\.offset) {
-      violations.append("damage was \(damage), then \(again.recovery.damage)")
+    if again.recovery.corruption.map(\.offset) != corruption.map(\.offset) {
+      violations.append("corruption was \(corruption), then \(again.recovery.corruption)")
     }
     if read(again.events(around: Omissions())).0.last?.event != events[0] {
-      violations.append("what was written to the damaged log is gone")
+      violations.append("what was written to the corrupt log is gone")
     }
     again.checkInvariants()
     return violations
@@ -280,7 +280,7 @@ extension LogError {
   /// Whether the error names the file, at or before the wrong byte.
   fileprivate func names(_ path: String, upTo offset: Int) -> Bool {
     switch self {
-    case .damaged(let found, let place, _): found == path && place <= offset
+    case .corrupt(let found, let place, _): found == path && place <= offset
     case .newerFormat(let found, _, _), .foreignLog(let found, _, _), .noManifest(let found, _): found == path
     default: false
     }
