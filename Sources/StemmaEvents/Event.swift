@@ -1,5 +1,5 @@
 /// The effect of an event on its record. The raw values are stored in the log.
-package enum Operation: UInt8, Sendable, CaseIterable {
+package enum EventOperation: UInt8, Sendable, CaseIterable {
   case create = 0
   case update = 1
   case delete = 2
@@ -25,7 +25,7 @@ package struct Event: Hashable, Sendable {
   /// The model's stored name.
   package var model: String
   package var key: Key
-  package var operation: Operation
+  package var operation: EventOperation
   /// For `link` and `unlink`: the relationship's name.
   package var relationship: String?
   /// The changed fields only, each once, sorted by the bytes of their names. To decide about
@@ -52,7 +52,7 @@ package struct Event: Hashable, Sendable {
   }
 
   package init(
-    partition: Partition, model: String, key: Key, operation: Operation, relationship: String? = nil,
+    partition: Partition, model: String, key: Key, operation: EventOperation, relationship: String? = nil,
     assignments: [Assignment] = [], id: EventID, context: Context = .empty, version: Version,
     timestamp: Timestamp, commit: CommitID, cause: QualifiedEventID? = nil
   ) {

@@ -82,8 +82,8 @@ extension Segment {
         guard RecordKey(block.record(0)) == entry.firstKey,
           next.map({ RecordKey(block.record(block.keyCount - 1)) <= $0 }) ?? true
         else { throw .disagreement("keys in the footer and in a block") }
-        guard found.map(\.relativePosition).min() == entry.firstRelative,
-          found.map(\.relativePosition).max() == entry.lastRelative,
+        guard found.map(\.relativePosition).min() == entry.firstRelativePosition,
+          found.map(\.relativePosition).max() == entry.lastRelativePosition,
           found.map(\.event.timestamp).min() == entry.lowestTimestamp,
           found.map(\.event.timestamp).max() == entry.highestTimestamp
         else { throw .disagreement("times in the footer and in a block") }

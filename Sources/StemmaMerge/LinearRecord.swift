@@ -55,7 +55,8 @@ package struct LinearRecord {
 
   /// Applies the next event. `registers`: those of its fields (`MergeRules.register(ofField:)`).
   package mutating func apply(
-    _ operation: Operation, _ id: EventID, _ version: Version, _ timestamp: Timestamp, registers: [Int32],
+    _ operation: EventOperation, _ id: EventID, _ version: Version, _ timestamp: Timestamp,
+    registers: [Int32],
     context seen: UnsafeBufferPointer<Context.Entry>
   ) -> Effect {
     guard operation != .resolve, version.rawValue == self.version.rawValue + 1, seen.count == context.count,

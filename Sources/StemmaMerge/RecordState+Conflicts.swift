@@ -24,7 +24,7 @@ package struct Candidate: Hashable, Sendable {
   package var id: EventID
   package var version: Version
   package var timestamp: Timestamp
-  package var operation: Operation
+  package var operation: EventOperation
   /// Whether the record exists after the event.
   package var exists: Bool
   /// A value for each field of the register; the default or null if the event assigns none.

@@ -338,7 +338,7 @@ extension RecordState {
     for _ in 0..<count {
       let head = try reader.varint("writes")
       guard head >> 3 < UInt64(context.entries.count),
-        let operation = Operation(rawValue: UInt8(truncatingIfNeeded: head & 7))
+        let operation = EventOperation(rawValue: UInt8(truncatingIfNeeded: head & 7))
       else { throw .outOfRange("writes") }
       let entry = context.entries[Int(head >> 3)]
       let gap = try reader.number("writes", limit: entry.sequence.rawValue - 1)

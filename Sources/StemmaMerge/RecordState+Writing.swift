@@ -75,7 +75,7 @@ extension RecordState {
   /// Times that merge by themselves keep the shown value.
   package func resolution(
     of conflict: RegisterConflict, taking candidate: Candidate, _ rules: MergeRules
-  ) -> (operation: Operation, assignments: [Assignment]) {
+  ) -> (operation: EventOperation, assignments: [Assignment]) {
     switch conflict.kind {
     case .delete:
       (candidate.exists ? .resolve : .delete, [Assignment(Event.existenceField, .bool(candidate.exists))])

@@ -57,7 +57,7 @@ package struct RecordState: Hashable, Sendable {
     var id: EventID
     var version: Version
     var timestamp: Timestamp
-    var operation: Operation
+    var operation: EventOperation
 
     /// Whether the record exists after the event.
     var exists: Bool { operation != .delete }

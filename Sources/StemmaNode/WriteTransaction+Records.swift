@@ -183,7 +183,8 @@ extension WriteTransaction {
 
   /// Records one event based on `base`, and applies it to `base`.
   private func recordNext(
-    _ operation: Operation, _ model: Model, _ key: Key, _ base: inout RecordState, _ relationship: String?,
+    _ operation: EventOperation, _ model: Model, _ key: Key, _ base: inout RecordState,
+    _ relationship: String?,
     _ assignments: [Assignment]
   ) throws(NodeError) {
     try record(

@@ -106,7 +106,8 @@ extension WriteTransaction {
   }
 
   private func recordReference(
-    _ operation: Operation, _ model: Model, _ key: Key, _ state: RecordState, _ relationship: Relationship,
+    _ operation: EventOperation, _ model: Model, _ key: Key, _ state: RecordState,
+    _ relationship: Relationship,
     _ values: [Assignment], _ milliseconds: UInt64?
   ) throws(NodeError) {
     try record(

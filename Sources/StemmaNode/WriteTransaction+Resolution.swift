@@ -86,7 +86,7 @@ extension WriteTransaction {
     _ state: RecordState
   ) throws(NodeError) {
     let rules = self.rules(model)
-    let outcome: (operation: Operation, assignments: [Assignment])
+    let outcome: (operation: EventOperation, assignments: [Assignment])
     switch (conflict.kind, resolution) {
     case (.delete, .keep), (.delete, .set(.bool(true))):
       outcome = (.resolve, [Assignment(Event.existenceField, .bool(true))])

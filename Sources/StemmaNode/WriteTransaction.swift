@@ -123,7 +123,7 @@ package final class WriteTransaction {
 
   /// Appends one event to the commit and applies it to the tables.
   func record(
-    _ operation: Operation, _ model: Model, _ key: Key, state: RecordState, relationship: String? = nil,
+    _ operation: EventOperation, _ model: Model, _ key: Key, state: RecordState, relationship: String? = nil,
     assignments: [Assignment] = [], milliseconds: UInt64?
   ) throws(NodeError) {
     let partition = Partition(model: model, key: key)
@@ -155,7 +155,7 @@ package final class WriteTransaction {
 
   /// Sets `createdAt` and `updatedAt` if the model declares them and the change does not set them.
   private func maintainTimes(
-    _ assignments: inout [Assignment], _ operation: Operation, _ model: Model, _ milliseconds: UInt64
+    _ assignments: inout [Assignment], _ operation: EventOperation, _ model: Model, _ milliseconds: UInt64
   ) {
     guard operation != .delete else { return }
     if model.createdAt == nil, model.updatedAt == nil { return }

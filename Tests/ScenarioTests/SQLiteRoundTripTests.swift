@@ -8,7 +8,8 @@ import Testing
 /// For any SQLite file, the inferred schema makes a node, and an import reads all rows with
 /// unchanged values. Models have the order of the tables, fields the order of the columns.
 @Suite struct SQLiteRoundTripTests {
-  @Test("rows of a random file come back from a node of its schema", arguments: 0..<Trials.count(60))
+  @Test(
+    "rows of a random file come back from a node of its schema", arguments: 0..<Trials.count(60, long: 1500))
   func randomFile(seed: Int) throws {
     let work = try Workplace()
     let path = work.file("source.sqlite")

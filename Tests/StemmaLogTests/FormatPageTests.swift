@@ -100,7 +100,7 @@ struct FormatPageTests {
   /// The events of the example, and the message of their commit.
   private var exampleCommit: Commit {
     func event(
-      _ sequence: UInt64, _ operation: StemmaEvents.Operation, _ number: Int64,
+      _ sequence: UInt64, _ operation: EventOperation, _ number: Int64,
       _ assignments: [Assignment], after context: Context = .empty, version: UInt64 = 1
     ) -> Event {
       Event(

@@ -96,10 +96,12 @@ import Testing
     let key = RecordKey(partition: a, model: "Book", key: Key(.string("x")))
     footer.blocks = [
       BlockEntry(
-        offset: 80, length: 1000, crc: 0x0102_0304, events: 203, firstRelative: 0, lastRelative: 302,
+        offset: 80, length: 1000, crc: 0x0102_0304, events: 203, firstRelativePosition: 0,
+        lastRelativePosition: 302,
         lowestTimestamp: Timestamp(rawValue: 100), highestTimestamp: Timestamp(rawValue: 400), firstKey: key),
       BlockEntry(
-        offset: 1080, length: 20, crc: 0x0506_0708, events: 100, firstRelative: 7, lastRelative: 7,
+        offset: 1080, length: 20, crc: 0x0506_0708, events: 100, firstRelativePosition: 7,
+        lastRelativePosition: 7,
         lowestTimestamp: .zero, highestTimestamp: .zero,
         firstKey: RecordKey(partition: b, model: "Author", key: Key(.int(5)))),
     ]

@@ -199,13 +199,13 @@ import Testing
   @Test func anArrivalHasANumberThatAWriterGives() throws {
     for last in [Limits.highestNumber + 1, .max - 1, .max] {
       let disk = try sealedLog()
-      try forge(disk, first) { $0.blocks[0].lastRelative = last }
+      try forge(disk, first) { $0.blocks[0].lastRelativePosition = last }
       #expect(flaw { _ = try open(disk).allEvents() } == .malformed("block entry"))
       #expect(try open(disk).verify().map(\.path) == [first])
     }
     for last in [UInt64(LogLimits.positions), 1 << 40, Limits.highestNumber] {
       let disk = try sealedLog()
-      try forge(disk, first) { $0.blocks[0].lastRelative = last }
+      try forge(disk, first) { $0.blocks[0].lastRelativePosition = last }
       #expect(
         throws: LogError.overLimit(
           subject: "positions of a segment", found: last + 1, limit: UInt64(LogLimits.positions))
@@ -230,7 +230,7 @@ import Testing
     let most = block.length * LogLimits.sparsePositions * LogLimits.eventsOfAByte
     #expect(PositionTable(most, for: [block]).isDense)
     #expect(!PositionTable(most + 1, for: [block]).isDense)
-    try forge(disk, first) { $0.blocks[0].lastRelative = UInt64(LogLimits.positions - 1) }
+    try forge(disk, first) { $0.blocks[0].lastRelativePosition = UInt64(LogLimits.positions - 1) }
     #expect(flaw { _ = try open(disk).allEvents() } == .disagreement("positions of a block"))
   }
 
@@ -271,7 +271,7 @@ import Testing
     }
     func block(_ offset: UInt64, _ partition: Partition, _ model: String) -> BlockEntry {
       BlockEntry(
-        offset: offset, length: 100, crc: 0, events: 10, firstRelative: 0, lastRelative: 19,
+        offset: offset, length: 100, crc: 0, events: 10, firstRelativePosition: 0, lastRelativePosition: 19,
         lowestTimestamp: .zero, highestTimestamp: .zero,
         firstKey: RecordKey(partition: partition, model: model, key: Key(.int(5))))
     }
@@ -348,8 +348,8 @@ import Testing
       let partition = footer.partitions.first { $0.blocks.contains(block) }?.partition ?? Partition("")
       footer.blocks.append(
         BlockEntry(
-          offset: 80 + 100 * UInt64(block), length: 100, crc: 0, events: 10, firstRelative: 0,
-          lastRelative: 19,
+          offset: 80 + 100 * UInt64(block), length: 100, crc: 0, events: 10, firstRelativePosition: 0,
+          lastRelativePosition: 19,
           lowestTimestamp: Timestamp(rawValue: 1 << 60), highestTimestamp: Timestamp(rawValue: 1 << 60),
           firstKey: RecordKey(partition: partition, model: "Item", key: Key(.int(Int64(block))))))
     }

@@ -274,7 +274,7 @@ import Testing
   /// resolutions, so a resolver can skip them.
   @Test func decisionsThatDifferAreAConflictWhoseCandidatesAreDecisions() throws {
     var record = Record()
-    func candidates() throws -> [[StemmaEvents.Operation]] {
+    func candidates() throws -> [[EventOperation]] {
       try record.state().conflicts(automerge).map { $0.candidates.map(\.operation) }
     }
     let create = record.add(1, .create)

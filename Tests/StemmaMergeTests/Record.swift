@@ -11,7 +11,7 @@ struct Record {
   /// An event that has seen the events of `seen` and everything that they have seen.
   @discardableResult
   mutating func add(
-    _ origin: UInt64, _ operation: Operation, _ fields: KeyValuePairs<String, Value> = [:],
+    _ origin: UInt64, _ operation: EventOperation, _ fields: KeyValuePairs<String, Value> = [:],
     seen: [Event] = [],
     at milliseconds: UInt64? = nil
   ) -> Event {

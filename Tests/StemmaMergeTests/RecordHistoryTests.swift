@@ -127,7 +127,7 @@ import Testing
       record.add(1, .create, ["a": .int(0)])
       for step in 1..<Int(3 + random.next() % 6) {
         let seen = record.events.readable { _ in random.next() % 3 == 0 }
-        let operations: [Operation] = [.update, .update, .update, .create, .delete]
+        let operations: [EventOperation] = [.update, .update, .update, .create, .delete]
         let operation = operations[Int(random.next() % 5)]
         let field = random.next() % 2 == 0 ? "a" : "b"
         record.add(

@@ -40,7 +40,7 @@ import Testing
       let chosen = Set((seen.isEmpty ? [events[0]] : seen).map(\.id))
       seen = events.readable { chosen.contains($0.id) }
     }
-    let operation = random.element([Operation.update, .update, .update, .create, .delete, .resolve])
+    let operation = random.element([EventOperation.update, .update, .update, .create, .delete, .resolve])
     let field = random.element(["a", "b", "unknown"])
     var event = record.add(
       1 + UInt64(random.below(origins)), operation, operation == .delete ? [:] : [field: .int(Int64(step))],

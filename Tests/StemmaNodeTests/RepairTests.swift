@@ -285,7 +285,7 @@ import Testing
 
   /// The node shows the same rows, passes `verify`, and finally equals a peer that has the lost
   /// events.
-  @Test(arguments: 1...UInt64(Trials.count(8)))
+  @Test(arguments: 1...UInt64(Trials.count(8, long: 160)))
   func anAcceptedLossLeavesTheRowsAndConverges(seed: UInt64) throws {
     var story = try Story(seed: seed)
     let bench = story.bench

@@ -73,7 +73,7 @@ struct Writers {
   /// Makes an event that has seen the events of the record that its origin has seen.
   @discardableResult
   mutating func write(
-    _ operation: StemmaEvents.Operation, _ model: String, _ key: Key, _ values: [String: Value] = [:],
+    _ operation: EventOperation, _ model: String, _ key: Key, _ values: [String: Value] = [:],
     by origin: UInt64 = 1, partition: Partition? = nil, milliseconds: UInt64? = nil
   ) throws -> Event {
     let origin = Origin(origin)
@@ -172,7 +172,7 @@ func randomHistory(seed: UInt64, count: Int, origins: UInt64 = 3) throws -> Writ
       ),
       ("Unheard", Key(.string("u")), [("what", texts)]),
     ])
-    let operation = pick([StemmaEvents.Operation.create, .update, .update, .update, .delete, .resolve])
+    let operation = pick([EventOperation.create, .update, .update, .update, .delete, .resolve])
     var values: [String: Value] = [:]
     if operation != .delete {
       for (field, choices) in fields where operation == .create || Bool.random(using: &generator) {

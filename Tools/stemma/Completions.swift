@@ -47,7 +47,7 @@ extension CompletionKind {
     }
   }
 
-  static var operations: CompletionKind { .list(Operation.allCases.map(\.name)) }
+  static var operations: CompletionKind { .list(EventOperation.allCases.map(\.name)) }
 
   /// Without a node there are no suggestions: a completion never fails.
   private static func nodeNames(_ words: [String]) -> Node.Names {

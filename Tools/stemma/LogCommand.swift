@@ -365,9 +365,9 @@ struct EventSelection: ParsableArguments {
     return isWritten
   }
 
-  private func operation(_ name: String) throws -> StemmaEvents.Operation {
-    guard let operation = StemmaEvents.Operation.allCases.first(where: { $0.name == name }) else {
-      let known = StemmaEvents.Operation.allCases.map(\.name).joined(separator: ", ")
+  private func operation(_ name: String) throws -> EventOperation {
+    guard let operation = EventOperation.allCases.first(where: { $0.name == name }) else {
+      let known = EventOperation.allCases.map(\.name).joined(separator: ", ")
       throw Failure("`\(name)` is no operation; there are \(known)", .usage)
     }
     return operation

@@ -15,7 +15,7 @@ struct ModelCounts {
   /// The length of the longest bar.
   private static let width = 40
 
-  mutating func add(_ operation: Operation, _ model: String) {
+  mutating func add(_ operation: EventOperation, _ model: String) {
     switch operation {
     case .create: models[model, default: Counts()].created += 1
     case .delete: models[model, default: Counts()].deleted += 1

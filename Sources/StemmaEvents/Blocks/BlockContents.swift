@@ -67,9 +67,9 @@ package final class BlockContents: Sendable {
   package func keyBytes(_ key: Int) -> UnsafeRawBufferPointer { reader.keyTable.key(key) }
 
   package var shapeCount: Int { reader.names.shapes.count }
-  package func operation(_ index: Int) -> Operation { operation(ofShape: shape(index)) }
+  package func operation(_ index: Int) -> EventOperation { operation(ofShape: shape(index)) }
 
-  package func operation(ofShape shape: Int) -> Operation { reader.names.shapes[shape].operation }
+  package func operation(ofShape shape: Int) -> EventOperation { reader.names.shapes[shape].operation }
   package func relationship(ofShape shape: Int) -> String? {
     reader.names.shapes[shape].relationship.map { reader.names.names[$0] }
   }

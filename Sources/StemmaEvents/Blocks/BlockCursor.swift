@@ -80,7 +80,7 @@ package final class BlockCursor {
   private var outline: BlockNames.ShapeOutline {
     @inline(__always) get { reader.names.outlines[Int(row.pointee.shape)] }
   }
-  package var operation: Operation { outline.operation }
+  package var operation: EventOperation { outline.operation }
   /// The stored name of the relationship, of links and unlinks.
   package var relationship: String? {
     reader.names.shapes[Int(row.pointee.shape)].relationship.map { reader.names.names[$0] }

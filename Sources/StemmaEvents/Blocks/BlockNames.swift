@@ -29,7 +29,7 @@ package struct BlockShape: Hashable, Sendable {
     package var tag: ValueTag
   }
 
-  package var operation: Operation
+  package var operation: EventOperation
   /// Index of the relationship's name in the block.
   package var relationship: Int?
   /// In the order of the assignments.
@@ -277,7 +277,7 @@ struct BlockNames: Sendable {
   let columns: [BlockShape.Field]
 
   struct ShapeOutline: Sendable {
-    var operation: Operation
+    var operation: EventOperation
     /// The index of its first field in `fields`, and their number.
     var firstField: Int32
     var fieldCount: Int32
@@ -368,7 +368,7 @@ struct BlockNames: Sendable {
     _ reader: inout ByteReader<EventsError>, names: [String]
   ) throws(EventsError) -> BlockShape {
     let head = try reader.byte("shape")
-    guard let operation = Operation(rawValue: head & 0x7F) else {
+    guard let operation = EventOperation(rawValue: head & 0x7F) else {
       throw .malformed("shape", "operation \(head & 0x7F)")
     }
     var shape = BlockShape(operation: operation, relationship: nil, fields: [])

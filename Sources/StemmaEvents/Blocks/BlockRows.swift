@@ -45,7 +45,7 @@ struct BlockRowsWriter {
   private var lastStream: (index: StreamIndex, sequence: UInt64)?
   private var lastCommits: [UInt64] = []
   private var lastMilliseconds: Int64 = 0
-  private var nextRelative: UInt64 = 0
+  private var nextRelativePosition: UInt64 = 0
 
   /// The approximate size of the stream in bytes.
   var byteCount: Int {
@@ -75,14 +75,14 @@ struct BlockRowsWriter {
     lastStream = nil
     lastCommits.removeAll(keepingCapacity: true)
     lastMilliseconds = 0
-    nextRelative = 0
+    nextRelativePosition = 0
   }
 
   mutating func append(
     _ event: Event, relativePosition: UInt64, key: Int, shape: Int, partition: Int,
     names: inout BlockNamesWriter
   ) {
-    precondition(relativePosition >= nextRelative, "events are appended in relativePosition order")
+    precondition(relativePosition >= nextRelativePosition, "events are appended in relativePosition order")
     let origin = names.index(of: event.id.origin)
     keys.append(UInt32(key))
     shapes.appendVarint(shape)
@@ -93,8 +93,8 @@ struct BlockRowsWriter {
     lastMilliseconds = time
     counters.appendVarint(Int(event.timestamp.counter))
     appendCommit(event.commit, origin: origin, of: event, names: &names)
-    positions.appendVarint(relativePosition - nextRelative)
-    nextRelative = relativePosition + 1
+    positions.appendVarint(relativePosition - nextRelativePosition)
+    nextRelativePosition = relativePosition + 1
     appendContext(event, key: key, names: &names)
     if let cause = event.cause {
       causes.append(
@@ -195,7 +195,7 @@ struct BlockRowsWriter {
     for column in [shapes, origins, sequences, milliseconds, counters, commits, positions] {
       precondition(column.count { $0 < 0x80 } == count, "each event has a number in each column")
     }
-    precondition(nextRelative >= UInt64(count), "positions rise")
+    precondition(nextRelativePosition >= UInt64(count), "positions rise")
     precondition(implicitEntries <= Limits.blockImplicitEntries, "memory of readers is bounded")
     for head in heads {
       precondition(head.count <= head.room && head.start + head.room <= entries.count, "contexts have room")

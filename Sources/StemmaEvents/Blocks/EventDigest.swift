@@ -218,13 +218,13 @@ extension ByteWriter {
     writeHead(event.partition, event.model)
     counted(event.key.bytes)
     write(event.operation, event.relationship)
-    id(event.id.origin, event.id.sequence)
+    write(event.id.origin, event.id.sequence)
     varint(event.version.rawValue)
     fixed(event.timestamp.rawValue)
     fixed(event.commit.origin.rawValue)
     varint(event.commit.number)
     varint(UInt64(event.context.entries.count))
-    for entry in event.context.entries { id(entry.origin, entry.sequence) }
+    for entry in event.context.entries { write(entry.origin, entry.sequence) }
     write(event.cause)
     varint(UInt64(event.assignments.count))
     for assignment in event.assignments {
@@ -239,7 +239,7 @@ extension ByteWriter {
     counted(model)
   }
 
-  fileprivate mutating func write(_ operation: Operation, _ relationship: String?) {
+  fileprivate mutating func write(_ operation: EventOperation, _ relationship: String?) {
     byte(operation.rawValue)
     byte(relationship == nil ? 0 : 1)
     if let relationship { counted(relationship) }
@@ -247,7 +247,7 @@ extension ByteWriter {
 
   /// From the event id to the number of assignments.
   fileprivate mutating func writeMiddle(_ cursor: BlockCursor) {
-    id(cursor.id.origin, cursor.id.sequence)
+    write(cursor.id.origin, cursor.id.sequence)
     varint(cursor.version.rawValue)
     fixed(cursor.timestamp.rawValue)
     fixed(cursor.commit.origin.rawValue)
@@ -256,7 +256,7 @@ extension ByteWriter {
     varint(UInt64(entries))
     for index in 0..<entries {
       let entry = cursor.contextEntry(index)
-      id(entry.origin, entry.sequence)
+      write(entry.origin, entry.sequence)
     }
     write(cursor.cause)
     varint(UInt64(cursor.assignmentCount))
@@ -266,7 +266,7 @@ extension ByteWriter {
     byte(cause == nil ? 0 : 1)
     guard let cause else { return }
     counted(cause.partition.bytes)
-    id(cause.id.origin, cause.id.sequence)
+    write(cause.id.origin, cause.id.sequence)
   }
 
   fileprivate mutating func write(field: String, _ tag: ValueTag) {
@@ -295,7 +295,7 @@ extension ByteWriter {
     }
   }
 
-  private mutating func id(_ origin: Origin, _ sequence: SequenceNumber) {
+  private mutating func write(_ origin: Origin, _ sequence: SequenceNumber) {
     fixed(origin.rawValue)
     varint(sequence.rawValue)
   }

@@ -117,8 +117,8 @@ extension InspectedPart {
     say("partition", entry.firstKey.partition.description)
     say("model", entry.firstKey.model)
     say("firstKey", entry.firstKey.key.parts.map(\.text).joined(separator: " "))
-    say("firstIndex", entry.firstRelative)
-    say("lastIndex", entry.lastRelative)
+    say("firstIndex", entry.firstRelativePosition)
+    say("lastIndex", entry.lastRelativePosition)
   }
 
   fileprivate mutating func describe(_ root: FooterRoot) {

@@ -84,7 +84,7 @@ private struct KeyCursor: Sendable {
       let blocks: [BlockEntry]
       (blocks, wanted) = try segment.selection(filter)
       self.segment = segment
-      waiting = blocks.filter { $0.firstRelative < limit }.reversed()
+      waiting = blocks.filter { $0.firstRelativePosition < limit }.reversed()
     case .journal(let journal):
       segment = nil
       wanted = nil

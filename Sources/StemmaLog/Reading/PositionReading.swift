@@ -169,20 +169,23 @@ private struct SegmentByPosition: Sendable {
     isReversed = direction == .newestFirst
     var blocks: [BlockEntry]
     (blocks, wanted) = try segment.selection(filter, footers)
-    blocks.removeAll { $0.lastRelative < indices.lowerBound || $0.firstRelative >= indices.upperBound }
+    blocks.removeAll {
+      $0.lastRelativePosition < indices.lowerBound || $0.firstRelativePosition >= indices.upperBound
+    }
     if let times {
       blocks.removeAll { $0.highestTimestamp < times.lowerBound || $0.lowestTimestamp > times.upperBound }
     }
     waiting =
       isReversed
-      ? blocks.sorted { $0.lastRelative < $1.lastRelative }
-      : blocks.sorted { $0.firstRelative > $1.firstRelative }
+      ? blocks.sorted { $0.lastRelativePosition < $1.lastRelativePosition }
+      : blocks.sorted { $0.firstRelativePosition > $1.firstRelativePosition }
     var span: Range<UInt64> = 0..<0
     for block in blocks {
-      let end = min(block.lastRelative, .max - 1) + 1
+      let end = min(block.lastRelativePosition, .max - 1) + 1
       span =
         span.isEmpty
-        ? block.firstRelative..<end : min(span.lowerBound, block.firstRelative)..<max(span.upperBound, end)
+        ? block.firstRelativePosition..<end
+        : min(span.lowerBound, block.firstRelativePosition)..<max(span.upperBound, end)
     }
     positions = span.clamped(to: indices)
     let count = Int(clamping: positions.upperBound - positions.lowerBound)
@@ -249,8 +252,8 @@ private struct SegmentByPosition: Sendable {
     }
     let places =
       isReversed
-      ? positions.upperBound - min(positions.upperBound, min(block.lastRelative, .max - 1) + 1)
-      : max(positions.lowerBound, block.firstRelative) - positions.lowerBound
+      ? positions.upperBound - min(positions.upperBound, min(block.lastRelativePosition, .max - 1) + 1)
+      : max(positions.lowerBound, block.firstRelativePosition) - positions.lowerBound
     due = Int(clamping: places)
   }
 
@@ -308,8 +311,8 @@ private struct SegmentByPosition: Sendable {
   ) throws(LogError) {
     let read = try omissions.reading { () throws(LogError) in try opened.get() }
     guard let read else { return }
-    guard read.relativePosition(0) == entry.firstRelative,
-      read.relativePosition(read.count - 1) == entry.lastRelative
+    guard read.relativePosition(0) == entry.firstRelativePosition,
+      read.relativePosition(read.count - 1) == entry.lastRelativePosition
     else {
       throw .corrupt(path: segment.path, offset: entry.offset, .disagreement("positions of a block"))
     }

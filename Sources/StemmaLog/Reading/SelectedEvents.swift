@@ -59,8 +59,8 @@ extension Log {
     var places: [(relativePosition: UInt64, block: BlockContents, index: Int)] = []
     for block in blocks {
       guard case .success(let read) = Result(catching: { () throws(LogError) in try block.contents(path) }),
-        read.relativePosition(0) == block.entry.firstRelative,
-        read.relativePosition(read.count - 1) == block.entry.lastRelative
+        read.relativePosition(0) == block.entry.firstRelativePosition,
+        read.relativePosition(read.count - 1) == block.entry.lastRelativePosition
       else { return nil }
       let isWanted = (0..<read.reader.keyCount).map { partitions.contains(read.reader.partition(ofKey: $0)) }
       for index in 0..<read.count where isWanted[read.key(index)] {

@@ -103,8 +103,8 @@ struct FooterRoot: Hashable, Sendable {
       throw .malformed("block entry")
     }
     return BlockEntry(
-      offset: offset, length: length, crc: crc, events: events, firstRelative: first,
-      lastRelative: last.partialValue, lowestTimestamp: Timestamp(rawValue: lowest),
+      offset: offset, length: length, crc: crc, events: events, firstRelativePosition: first,
+      lastRelativePosition: last.partialValue, lowestTimestamp: Timestamp(rawValue: lowest),
       highestTimestamp: Timestamp(rawValue: highest.partialValue),
       firstKey: RecordKey(partition: partition, model: model, key: key))
   }
@@ -291,8 +291,8 @@ extension SegmentFooter {
       bytes.appendVarint(block.length)
       bytes.appendFixed(block.crc)
       bytes.appendVarint(block.events)
-      bytes.appendVarint(block.firstRelative)
-      bytes.appendVarint(block.lastRelative - block.firstRelative)
+      bytes.appendVarint(block.firstRelativePosition)
+      bytes.appendVarint(block.lastRelativePosition - block.firstRelativePosition)
       let before = previous?.lowestTimestamp.rawValue ?? 0
       bytes.appendZigzag(Int64(bitPattern: block.lowestTimestamp.rawValue &- before))
       bytes.appendVarint(block.highestTimestamp.rawValue - block.lowestTimestamp.rawValue)

@@ -67,8 +67,8 @@ package struct BlockEntry: Hashable, Sendable {
   package var length: Int
   package var crc: UInt32
   package var events: Int
-  package var firstRelative: UInt64
-  package var lastRelative: UInt64
+  package var firstRelativePosition: UInt64
+  package var lastRelativePosition: UInt64
   package var lowestTimestamp: Timestamp
   package var highestTimestamp: Timestamp
   package var firstKey: RecordKey

@@ -244,8 +244,8 @@ struct SegmentWriter {
     try LogLimits.check("block", bytes.count, LogLimits.block)
     let entry = BlockEntry(
       offset: 0, length: bytes.count, crc: bytes.crc32c, events: indices.count,
-      firstRelative: events[indices[0]].relativePosition,
-      lastRelative: events[indices[indices.count - 1]].relativePosition,
+      firstRelativePosition: events[indices[0]].relativePosition,
+      lastRelativePosition: events[indices[indices.count - 1]].relativePosition,
       lowestTimestamp: lowest, highestTimestamp: highest,
       firstKey: RecordKey(events[entries[entries.startIndex].index].event))
     return (bytes, entry)

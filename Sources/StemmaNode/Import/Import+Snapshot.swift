@@ -262,7 +262,7 @@ extension WriteTransaction {
   /// - Returns: the operation that was written; nil if nothing was.
   fileprivate func follow(
     _ row: SourceRow, _ last: [UInt64]?, _ fields: [UInt64], _ milliseconds: UInt64?
-  ) throws(NodeError) -> Operation? {
+  ) throws(NodeError) -> EventOperation? {
     let state = try state(row.model, row.key)
     var changed = row.values
     if let last, !state.isEmpty {

@@ -13,7 +13,7 @@ package struct LogFilter: Sendable {
   package var modelNames: Set<String> = []
   package var scope: Scope = .everything
   package var origins: Set<Origin>?
-  package var operations: Set<Operation>?
+  package var operations: Set<EventOperation>?
   package var commits: Set<CommitID>?
   /// Stored field names, at least one of which the event writes; empty: any event.
   package var fields: Set<String> = []

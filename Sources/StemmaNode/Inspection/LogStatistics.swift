@@ -32,7 +32,7 @@ package struct LogStatistics: Sendable {
     package var model: String
     package var records: UInt64
     package var bytes: UInt64
-    /// In the order of `Operation.allCases`.
+    /// In the order of `EventOperation.allCases`.
     package var operations: [UInt64]
     package var events: UInt64 { operations.reduce(0, +) }
   }
@@ -166,7 +166,7 @@ private struct LogCount {
     var load =
       models[model]
       ?? LogStatistics.ModelLoad(
-        model: model, records: 0, bytes: 0, operations: Operation.allCases.map { _ in 0 })
+        model: model, records: 0, bytes: 0, operations: EventOperation.allCases.map { _ in 0 })
     load.bytes += bytes
     load.operations[Int(event.operation.rawValue)] += 1
     models[model] = load
@@ -326,7 +326,7 @@ extension LogStatistics {
               [
                 ("model", .string(load.model)), ("records", number(load.records)),
                 ("events", number(load.events)), ("rawBytes", number(load.bytes)),
-              ] + zip(Operation.allCases, load.operations).map { ($0.name, number($1)) })
+              ] + zip(EventOperation.allCases, load.operations).map { ($0.name, number($1)) })
           })
       ),
       (

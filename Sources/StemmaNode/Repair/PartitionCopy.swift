@@ -226,7 +226,7 @@ private struct RowEvents {
     at time: Timestamp
   ) {
     if !exists, state.isEmpty { return }
-    let operation: Operation = !exists ? .delete : state.isEmpty ? .create : .resolve
+    let operation: EventOperation = !exists ? .delete : state.isEmpty ? .create : .resolve
     let decision = operation == .resolve ? [Assignment(Event.existenceField, .bool(true))] : []
     let sequence = (sequences[record.partition] ?? .zero).next
     sequences[record.partition] = sequence

@@ -103,7 +103,7 @@ struct SealedCheck {
   private mutating func takeEvents(of block: SealedBlocks.Opened, _ index: Int) throws(ReplicationError) {
     let cursor = block.cursor
     let entry = contents.footer.blocks[index]
-    var (firstRelative, lastRelative) = (UInt64.max, UInt64.zero)
+    var (firstRelativePosition, lastRelativePosition) = (UInt64.max, UInt64.zero)
     var (lowest, highest) = (Timestamp(rawValue: .max), Timestamp.zero)
     var stream = 0
     var event = 0
@@ -127,8 +127,8 @@ struct SealedCheck {
       isTaken[Int(relativePosition)] = true
       streams[stream].hash += block.digests[event]
       event += 1
-      firstRelative = min(firstRelative, relativePosition)
-      lastRelative = max(lastRelative, relativePosition)
+      firstRelativePosition = min(firstRelativePosition, relativePosition)
+      lastRelativePosition = max(lastRelativePosition, relativePosition)
       lowest = min(lowest, cursor.timestamp)
       highest = max(highest, cursor.timestamp)
       if cursor.commit.origin != id.origin {
@@ -137,7 +137,8 @@ struct SealedCheck {
       // An implicit context names earlier events of the block, which were checked there.
       if !cursor.isContextImplicit { try takeContext(of: cursor, partition) }
     }
-    guard firstRelative == entry.firstRelative, lastRelative == entry.lastRelative,
+    guard firstRelativePosition == entry.firstRelativePosition,
+      lastRelativePosition == entry.lastRelativePosition,
       lowest == entry.lowestTimestamp, highest == entry.highestTimestamp
     else { throw SealedBlocks.lie("times of events") }
   }

@@ -3,10 +3,10 @@ import StemmaSchema
 
 /// The content of an event; the walk determines its place in the history.
 package struct Content: Hashable, Sendable {
-  package var operation: Operation
+  package var operation: EventOperation
   package var assignments: [Assignment]
 
-  package init(_ operation: Operation, _ fields: KeyValuePairs<String, Value> = [:]) {
+  package init(_ operation: EventOperation, _ fields: KeyValuePairs<String, Value> = [:]) {
     self.operation = operation
     assignments = fields.map { Assignment($0.key, $0.value) }
   }

@@ -30,7 +30,7 @@ package struct OpenConflict: Hashable, Sendable {
     package var event: QualifiedEventID
     package var version: Version
     package var timestamp: Timestamp
-    package var operation: Operation
+    package var operation: EventOperation
   }
 
   package var kind: Kind

@@ -332,7 +332,7 @@ private final class ShapePlan {
   }
 
   let model: Int
-  let operation: Operation
+  let operation: EventOperation
   /// True if all fields are known and each value has its column's type.
   let isPlain: Bool
   let assignments: [Assignment]

@@ -42,7 +42,7 @@ struct RandomEvents {
       ? UInt64.random(in: 0..<1 << 48, using: &random) : (milliseconds + 3) % (1 << 48)
     relativePosition +=
       Int.random(in: 0..<3, using: &random) == 0 ? UInt64.random(in: 1..<1000, using: &random) : 1
-    let operation = Operation.allCases.randomElement(using: &random) ?? .create
+    let operation = EventOperation.allCases.randomElement(using: &random) ?? .create
     let event = Event(
       partition: partition, model: model, key: key, operation: operation,
       relationship: operation == .link || operation == .unlink ? "team" : nil, assignments: assignments(),

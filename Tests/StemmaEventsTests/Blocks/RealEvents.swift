@@ -101,13 +101,13 @@ private struct History {
     return append(model, key, operation, relationship, assignments, time)
   }
 
-  private func operation(_ name: String) throws -> StemmaEvents.Operation {
-    for operation in StemmaEvents.Operation.allCases where operation.name == name { return operation }
+  private func operation(_ name: String) throws -> EventOperation {
+    for operation in EventOperation.allCases where operation.name == name { return operation }
     throw EventsError.malformed("operation", name)
   }
 
   private func assign(
-    _ link: Relationship, _ target: JSON, _ operation: StemmaEvents.Operation, _ model: Model,
+    _ link: Relationship, _ target: JSON, _ operation: EventOperation, _ model: Model,
     _ assignments: inout [String: Value]
   ) throws {
     guard let other = schema.model(named: link.target) else { return }
@@ -120,7 +120,7 @@ private struct History {
   }
 
   private mutating func append(
-    _ model: Model, _ key: Key, _ operation: StemmaEvents.Operation, _ relationship: String?,
+    _ model: Model, _ key: Key, _ operation: EventOperation, _ relationship: String?,
     _ assignments: [String: Value], _ time: Int64
   ) -> Event {
     let partition = Partition(model: model, key: key)
