@@ -189,8 +189,8 @@ public final class Store: Sendable {
   /// before begins none, and throws `CancellationError`.
   ///
   /// - Parameters:
-  ///   - by: the author of the change; nil: the author that the store was opened with.
-  ///   - note: the message of the commit.
+  ///   - author: the author of the change; nil: the author that the store was opened with.
+  ///   - message: the message of the commit.
   ///   - durability: whether this waits until the commit is on disk; nil: the store's option.
   ///   - body: makes the changes, on the writer's thread. It is called a second time if it, or a
   ///     commit that shares its sync, finds the tables corrupt. These are rebuilt from the log, and
