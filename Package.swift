@@ -62,16 +62,18 @@ let package = Package(
     module("StemmaLog", ["StemmaEvents", "CStemma", crypto], isHot: true),
     module("StemmaTables", ["StemmaMerge", "StemmaLog", "CStemma", grdb, sqlite, crypto]),
     module("StemmaReplication", ["StemmaLog", crypto]),
-    module("StemmaNode", ["StemmaReplication", "StemmaTables", "CZlib"]),
+    module("StemmaNode", ["StemmaReplication", "StemmaTables"]),
+    module("StemmaImport", ["StemmaNode", "CZlib"]),
+    module("StemmaHistory", ["StemmaNode"]),
     module("StemmaSimulation", ["StemmaMerge", "StemmaLog"], isHot: true),
     .macro(name: "StemmaMacros", dependencies: syntax, swiftSettings: strict),
-    module("Stemma", ["StemmaNode", "StemmaMacros", grdb, sqlite]),
+    module("Stemma", ["StemmaNode", "StemmaHistory", "StemmaMacros", grdb, sqlite]),
 
     .executableTarget(
       name: "StemmaTool",
       dependencies: [
         "StemmaSchema", "StemmaEvents", "StemmaLog", "StemmaTables", "StemmaReplication", "StemmaNode",
-        "CStemma", argumentParser,
+        "StemmaImport", "StemmaHistory", "CStemma", argumentParser,
       ], path: "Tools/stemma",
       swiftSettings: strict),
     .executableTarget(
@@ -83,14 +85,14 @@ let package = Package(
     .executableTarget(
       name: "benchmark",
       dependencies: [
-        "Measuring", "StemmaEvents", "StemmaLog", "StemmaReplication", "StemmaNode", "CZlib", sqlite,
-        argumentParser,
+        "Measuring", "StemmaEvents", "StemmaLog", "StemmaReplication", "StemmaNode", "StemmaImport",
+        "StemmaHistory", "CZlib", sqlite, argumentParser,
       ],
       path: "Tools/benchmark",
       swiftSettings: strict),
     .executableTarget(
       name: "benchmark-library",
-      dependencies: ["Measuring", "Stemma", "StemmaNode", grdb, sqlite, argumentParser],
+      dependencies: ["Measuring", "Stemma", "StemmaNode", "StemmaImport", grdb, sqlite, argumentParser],
       path: "Tools/benchmark-library",
       swiftSettings: strict),
     .executableTarget(
@@ -127,21 +129,27 @@ let package = Package(
       name: "Generated", dependencies: ["Stemma"], path: "Tests/Generated", exclude: ["Odd.graphql"],
       swiftSettings: strict),
     tests(
-      "StemmaTests", ["Stemma", "StemmaSimulation", "Shapes", "MainActorShapes", "Generated", "reminders"]),
+      "StemmaTests",
+      [
+        "Stemma", "StemmaImport", "StemmaHistory", "StemmaSimulation", "Shapes", "MainActorShapes",
+        "Generated", "reminders",
+      ]),
     tests("GitHistoryTests", ["StemmaSchema", "git-history"]),
     tests(
       "StemmaNodeTests",
       [
         "StemmaSchema", "StemmaEvents", "StemmaMerge", "StemmaLog", "StemmaTables", "StemmaReplication",
-        "StemmaNode",
-        "StemmaSimulation",
+        "StemmaNode", "StemmaImport", "StemmaHistory", "StemmaSimulation",
       ]),
     tests("HabitTests", []),
     // The measuring programs are only compiled.
     tests("MeasuringTests", ["Measuring", "benchmark", "benchmark-library"]),
     tests(
       "ScenarioTests",
-      [grdb, "Stemma", "StemmaEvents", "StemmaReplication", "StemmaNode", "StemmaSimulation", "StemmaTool"],
+      [
+        grdb, "Stemma", "StemmaEvents", "StemmaReplication", "StemmaNode", "StemmaImport", "StemmaHistory",
+        "StemmaSimulation", "StemmaTool",
+      ],
       exclude: ["Golden", "read_log.py"]),
   ],
   swiftLanguageModes: [.v6]

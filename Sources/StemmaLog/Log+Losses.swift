@@ -113,6 +113,25 @@ extension Log {
     }
     return losses
   }
+
+  /// The records whose events a corrupt place may have held; nil if unknown: any. Reads a footer.
+  package func records(hiddenBy corruption: Corruption) throws(LogError) -> HiddenRecords? {
+    for entry in manifest.segments where path(.segment(entry.number)) == corruption.path {
+      let segment: Segment
+      let blocks: [BlockEntry]
+      do throws(LogError) {
+        segment = try self.segment(entry)
+        blocks = try segment.root().blocks
+      } catch {
+        guard error.corruption != nil else { throw error }
+        return nil
+      }
+      if corruption.offset == segment.filterOffset { return .nothing }
+      guard let index = blocks.firstIndex(where: { $0.offset == corruption.offset }) else { return nil }
+      return .between(blocks[index].firstKey, blocks[(index + 1)...].first?.firstKey)
+    }
+    return nil
+  }
 }
 
 /// The readable events of a stream, and its highest known sequence.

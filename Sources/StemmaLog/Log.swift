@@ -35,7 +35,7 @@ package final class Log {
     /// Whether journals stay in memory after their scan, for callers that read the whole log.
     package var keepsJournals = false
 
-    package init(mode: Mode = .readWrite, segmentSize: Int = 8 << 20, level: Int32 = 6) {
+    package init(mode: Mode = .readWrite, segmentSize: Int = 8 << 20, level: Int32 = LogLimits.usualLevel) {
       self.mode = mode
       self.segmentSize = segmentSize
       self.level = level

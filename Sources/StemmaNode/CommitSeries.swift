@@ -15,7 +15,7 @@ package final class CommitSeries {
   private static let limit = 16_384
   /// The time in milliseconds after which a series should release the lock, and the pause for other
   /// writers. The pause is longer than a waiting writer's polling interval.
-  fileprivate static let (longestHold, pause): (UInt64, UInt32) = (1000, 25)
+  static let (longestHold, pause): (UInt64, UInt32) = (1000, 25)
 
   private let node: Node
   private let transaction: TablesTransaction
@@ -27,7 +27,7 @@ package final class CommitSeries {
   private var waiting: [() throws -> Void] = []
   private var reported = 0
   /// The size of this series and of the earlier ones that it continues.
-  fileprivate private(set) var size: Size
+  private(set) var size: Size
   /// Whether another series follows, so that the tables can wait. Rows are written in key order,
   /// and larger groups cost less per row.
   package var holdsBack = false
@@ -39,11 +39,11 @@ package final class CommitSeries {
     var bytes = 0
   }
 
-  fileprivate init(_ node: Node, _ transaction: TablesTransaction, isRelaxed: Bool) throws(LogError) {
+  init(_ node: Node, _ transaction: TablesTransaction, isRelaxed: Bool) throws(LogError) {
     self.node = node
     self.transaction = transaction
-    size = node.openSeries ?? Size()
-    let mayBegin = node.openSeries == nil && node.log.wantsSealing
+    size = node.seriesState.open ?? Size()
+    let mayBegin = node.seriesState.open == nil && node.log.wantsSealing
     let sealing = mayBegin ? try node.log.beginSealing() : nil
     appender = LogAppender(node.log, isRelaxed: isRelaxed)
     self.sealing = sealing
@@ -54,7 +54,7 @@ package final class CommitSeries {
 
   /// Whether the journal may be large enough to seal. Depends on the events alone and not on the
   /// speed of the disk, so that the files of the log do not either.
-  fileprivate var isComplete: Bool { size.events >= Self.limit || size.bytes >= node.log.segmentSize }
+  var isComplete: Bool { size.events >= Self.limit || size.bytes >= node.log.segmentSize }
 
   /// Whether the series should end, because it is complete or to release the lock.
   package var isFull: Bool { isComplete || node.holdsLong }
@@ -113,123 +113,11 @@ package final class CommitSeries {
   }
 
   /// Waits until everything is written, and reports it.
-  fileprivate func end() throws {
+  func end() throws {
     appender.end()
     let segment = sealed?.take()
     try report()
     if let sealing, let segment { try node.log.finish(sealing, segment.get()) }
-  }
-}
-
-extension Node {
-  /// Whether consecutive series have held the lock for long.
-  fileprivate var holdsLong: Bool {
-    seriesSince.map { ports.clock.milliseconds() >= $0 + CommitSeries.longestHold } ?? false
-  }
-
-  /// Runs a series of commits. Commits before an error stay in the log. With `isRelaxed`, they
-  /// share one fsync, at the end of the series or when it waits for durability.
-  package func series(isRelaxed: Bool = false, _ body: (CommitSeries) throws -> Void) throws {
-    var failure: (any Error)?
-    if seriesSince == nil { seriesSince = ports.clock.milliseconds() }
-    defer {
-      if holdsLong {
-        System.sleep(milliseconds: CommitSeries.pause)
-        seriesSince = nil
-      }
-    }
-    try lockedForEvents { () throws(NodeError) in
-      var isDurable = false
-      do {
-        try tables.write({ $0 as any Error }) { (transaction) throws(any Error) in
-          transaction.memoryLimit = seriesMemory
-          let series = try CommitSeries(self, transaction, isRelaxed: isRelaxed)
-          let outcome = Result { try body(series) }
-          try series.end()
-          openSeries = series.isComplete ? nil : series.size
-          try outcome.get()
-          isDurable = true
-          if series.holdsBack, transaction.holdBack() {
-            try holdBack()
-          } else {
-            heldBack = nil
-            try transaction.keep(clock: clock.highest)
-            transaction.advance(to: log.token)
-          }
-        }
-        applied = log.token
-      } catch let error as NodeError { failure = error } catch let error as TablesError {
-        failure = NodeError.tables(error)
-      } catch { failure = error }
-      guard let error = failure as? NodeError else { return }
-      failure = recovered(error)
-      // The log holds the series, and so do tables rebuilt from it.
-      if isDurable, case NodeError.tables(.rebuilt)? = failure { failure = nil }
-    }
-    switch failure {
-    case nil: return
-    case let error as LogError: throw NodeError.log(error)
-    case .some(let error): throw error
-    }
-  }
-}
-
-extension Node {
-  static let heldBackFileName = "importing"
-
-  /// Signals readers that the tables are held back.
-  private func holdBack() throws(NodeError) {
-    do throws(LogError) {
-      if heldBack == nil {
-        heldBack = try HeldBack(Self.path(directory, Self.heldBackFileName), ports.fileSystem)
-      }
-      try heldBack?.lock()
-    } catch { throw .log(error) }
-  }
-
-  /// Prepares for many series, whose records and pages may take this many bytes together.
-  func beginSeries(memory: Int) throws(NodeError) {
-    seriesMemory = memory * 3 / 4
-    log.keepsAppended = true
-    let cache = max(memory / 4, Tables.ordinaryCache)
-    do throws(TablesError) { try tables.useCache(cache) } catch { throw .tables(error) }
-  }
-
-  /// Refreshes the tables with the held-back series. All commits are durable even if this fails.
-  func endSeries() {
-    seriesMemory = TablesTransaction.ordinaryMemory
-    log.keepsAppended = false
-    do throws(NodeError) {
-      try writeHeldBack()
-      do throws(TablesError) { try tables.useCache() } catch { throw .tables(error) }
-    } catch {
-      notices.append("the tables are behind the log: \(Explanations.text(of: error))")
-    }
-  }
-
-  private func writeHeldBack() throws(NodeError) {
-    guard heldBack != nil else { return }
-    try locked { () throws(NodeError) in
-      guard heldBack != nil else { return }
-      try tables.write(NodeError.tables) { transaction throws(NodeError) in
-        do throws(TablesError) { try transaction.keep(clock: clock.highest) } catch { throw .tables(error) }
-        transaction.advance(to: log.token)
-      }
-      heldBack = nil
-    }
-  }
-
-  /// Whether a live process has made commits that the tables will follow later.
-  static func isHoldingBack(_ directory: String, _ ports: Ports) throws(NodeError) -> Bool {
-    do throws(LogError) {
-      let file = try ports.fileSystem.open(path(directory, heldBackFileName), .read)
-      defer { file.close() }
-      return try !file.tryLock()
-    } catch {
-      if error.isNotFound { return false }
-      if case .system(_, _, System.noAccess) = error { return false }
-      throw .log(error)
-    }
   }
 }
 
@@ -240,14 +128,14 @@ final class HeldBack {
   private let fileSystem: any FileSystem
   private let file: any File
 
-  fileprivate init(_ path: String, _ fileSystem: any FileSystem) throws(LogError) {
+  init(_ path: String, _ fileSystem: any FileSystem) throws(LogError) {
     self.path = path
     self.fileSystem = fileSystem
     file = try fileSystem.open(path, .openOrCreate)
   }
 
   /// Called for each series, because a reader may probe the lock during the first attempt.
-  fileprivate func lock() throws(LogError) { _ = try file.tryLock() }
+  func lock() throws(LogError) { _ = try file.tryLock() }
 
   deinit {
     do throws(LogError) { try fileSystem.remove(path) } catch {

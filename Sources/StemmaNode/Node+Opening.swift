@@ -43,7 +43,7 @@ extension Node {
       return options
     }
 
-    var waitMilliseconds: UInt32 { UInt32(wait * 1000) }
+    package var waitMilliseconds: UInt32 { UInt32(wait * 1000) }
 
     func log(_ mode: Log.Mode) -> Log.Options {
       var options = Log.Options(mode: mode)
@@ -327,8 +327,8 @@ extension Node {
       in: folder, schema, log, metadata, options, mode: .readOnly)
     let node = Node(
       directory: directory, metadata: metadata, schema: schema, options: options, log: log, tables: tables)
-    node.temporary = folder
-    node.tablesRemember = !isAroundCorruption
+    node.tablesState.temporary = folder
+    node.tablesState.rememberAll = !isAroundCorruption
     node.notices.append("\(refusal): tables were made from the log in a temporary place")
     node.notices += metadata.unfinishedSentences
     return node
@@ -407,7 +407,7 @@ extension Node {
       case .rebuiltAround(let corruption) where corruption.flaw.isDuplicate:
         node.notices.append("the tables were rebuilt from a log that has names of events twice")
       case .rebuiltAround(let corruption):
-        node.tablesRemember = false
+        node.tablesState.rememberAll = false
         try node.recordCorruption([corruption])
         node.notices.append("the tables were rebuilt from what can be read of a corrupt log")
       }
@@ -429,11 +429,11 @@ extension Node {
     for cut in log.recovery.cuts {
       notices.append("a torn tail of \(cut.bytes) bytes was cut from \(cut.path) and kept at \(cut.keptAt)")
     }
-    if let corruption = metadata.corruption, tablesRemember { notices += corruption.sentences }
+    if let corruption = metadata.corruption, tablesState.rememberAll { notices += corruption.sentences }
     var reasons: [String] = []
     if log.recovery.cutCount > metadata.cutCount { reasons.append("a torn tail was cut") }
     // The lost events may include the last of this node, whose ids must not be used again.
-    if !tablesRemember { reasons.append("events of this node may be lost") }
+    if !tablesState.rememberAll { reasons.append("events of this node may be lost") }
     if log.recovery.watermarkIdentity != metadata.watermark {
       let copied =
         metadata.isFromCopy
@@ -442,7 +442,7 @@ extension Node {
       if reasons.isEmpty {
         if options.mode == .read { return }
         if options.delaysOrigin {
-          dueOrigin = Origin(options.ports.newID())
+          writer.dueOrigin = Origin(options.ports.newID())
           return notices.append("\(copied): what this node writes from now on is of a new origin")
         }
       }
@@ -458,6 +458,45 @@ extension Log {
     do throws(LogError) { return try matches(token) } catch {
       guard error.corruption != nil else { throw error }
       return false
+    }
+  }
+}
+
+extension Node {
+  /// The names that commands accept in the node around `path`.
+  package struct Names: Sendable {
+    package var models: [String] = []
+    package var remotes: [String] = []
+    /// Names of all known origins.
+    package var origins: [String] = []
+    /// By model.
+    package var fields: [String: [String]] = [:]
+
+    package init() {}
+  }
+
+  /// Reads only the node's small files, for shell completion.
+  package static func names(near path: String, _ ports: Ports = Ports()) throws(NodeError) -> Names {
+    let directory = try nearest(from: path)
+    let metadata = try readMetadata(directory, ports)
+    let models = try readSchema(directory, ports).models
+    var names = Names()
+    names.models = models.map(\.name)
+    names.remotes = metadata.remotes.map(\.name)
+    names.origins = Set(metadata.origins + metadata.names.keys).map { metadata.displayName(of: $0) }.sorted()
+    for model in models { names.fields[model.name] = model.fields.map(\.name) }
+    return names
+  }
+
+  /// The names of the node in or around a directory for descriptions of events; nil if none is
+  /// readable.
+  package static func description(near directory: String, _ ports: Ports) -> EventDescription? {
+    do throws(NodeError) {
+      let node = try nearest(from: directory)
+      return EventDescription(schema: try readSchema(node, ports), metadata: try readMetadata(node, ports))
+    } catch {
+      // Inspection must also work in a corrupt node.
+      return nil
     }
   }
 }

@@ -12,8 +12,8 @@ extension Node {
 
   /// Reads one committed state of the tables. Reopens tables that another process has rebuilt.
   ///
-  /// - Throws: `.tables(.replaced)` if they are replaced repeatedly, or while `isLocked`.
-  func reading<Result>(_ body: (TablesReader) throws -> Result) throws(NodeError) -> Result {
+  /// - Throws: `.tables(.replaced)` if they are replaced repeatedly, or while `lockState.isHeld`.
+  package func reading<Result>(_ body: (TablesReader) throws -> Result) throws(NodeError) -> Result {
     for _ in 1..<Self.readingAttempts {
       // A started body may have delivered results, so it is not repeated.
       var isBegun = false
@@ -22,7 +22,7 @@ extension Node {
           isBegun = true
           return try body(reader)
         }
-      } catch .tables(.replaced) where !isBegun && !isLocked { try adoptOthers() }
+      } catch .tables(.replaced) where !isBegun && !lockState.isHeld { try adoptOthers() }
     }
     return try readingOnce(body)
   }
@@ -32,6 +32,10 @@ extension Node {
       try tables.read({ $0 as any Error }) { (reader) throws(any Error) in try body(reader) }
     }
   }
+
+  /// Applies the events that other processes have appended to this node's log. Candidates of newer
+  /// conflicts get their authors from them.
+  package func adoptOthers() throws(NodeError) { try locked { () throws(NodeError) in } }
 
   // MARK: Records
 
@@ -114,9 +118,9 @@ extension Node {
   }
 
   /// The member of a row that lists fields in conflict; empty if there are none.
-  static func conflictMember(_ fields: [String], _ model: Model) -> [(name: String, value: JSON)] {
+  package static func conflictMember(_ fields: [String], _ model: Model) -> [(name: String, value: JSON)] {
     if fields.isEmpty { return [] }
-    let names = fields.map { $0 == Event.existenceField ? FieldDecision.existence(in: model) : $0 }
+    let names = fields.map { $0 == Event.existenceField ? ExistenceName.name(in: model) : $0 }
     return [("conflicts", .array(names.map { .string($0) }))]
   }
 
@@ -173,24 +177,24 @@ extension Node {
     do { return try Scope(patterns: patterns) } catch { throw .replication(error) }
   }
 
-  /// The last durable line of earlier imports of a source, according to the notes of their commits.
-  /// Reads the log, newest first, until it finds one.
-  func lastImportedLine(of source: String) throws(NodeError) -> Int? {
-    try Self.wrapping {
-      // The count includes the colon, which can form one character with the end of a name.
-      let prefix = source + ":"
-      let length = prefix.count
-      var reader = log.eventsNewestFirst()
-      while try reader.next() != nil {
-        // A peer may have written any number; no line can follow the highest one.
-        guard let message = reader.message?.source, message.hasPrefix(prefix),
-          let line = Int(message.dropFirst(length).split(separator: "-").last ?? ""), line < .max
-        else { continue }
-        return line
-      }
-      return nil
+  /// Applies the events appended since the last refresh or open. Returns true if there were any.
+  package func refreshLog() throws(NodeError) -> Bool {
+    let isChanged: Bool
+    do throws(LogError) {
+      isChanged = try log.refresh()
+      guard log.lacksWatermark else { return isChanged }
+    } catch { throw .log(error) }
+    // The log does not show how much of it is durable, and its writer may be gone. Opening the node
+    // records that; if it cannot be written, the next writer does.
+    do throws(NodeError) { try bringUpToDate() } catch {
+      guard error.isInUse || error.isRefusalToWrite else { throw error }
+      return isChanged
     }
+    do throws(LogError) { return try log.refresh() || isChanged } catch { throw .log(error) }
   }
+
+  /// The log position of the next event.
+  package var logEnd: Position { log.end }
 
   /// Digests of one partition. They are equal on two nodes exactly if log and rows are equal.
   package struct PartitionDigest: Sendable {

@@ -161,13 +161,17 @@ extension Node {
       records: records, conflicts: conflicts, peers: peers, notices: notices, isSound: isSound)
   }
 
-  /// The number of open conflicts, as in `openConflicts`, and of dangling references.
+  /// The number of open conflicts in scope, and of dangling references.
   private func countConflicts() throws(NodeError) -> (open: UInt64, dangling: UInt64) {
-    var (open, dangling): (UInt64, UInt64) = (0, 0)
-    try openConflicts(ConflictFilter()) { conflict in
-      if conflict.kind == .dangling { dangling += 1 } else { open += 1 }
+    let scope = metadata.scope
+    return try reading { reader in
+      var (open, dangling): (UInt64, UInt64) = (0, 0)
+      var cursor = try reader.conflicts(nil, isInScope: { scope.contains($0) })
+      while let conflict = try cursor.next() {
+        if conflict.kind == .dangling { dangling += 1 } else { open += 1 }
+      }
+      return (open, dangling)
     }
-    return (open, dangling)
   }
 
   /// The number of lost events that the tables had applied.

@@ -82,12 +82,12 @@ extension Node {
     var durable: [Swift.Result<Void, NodeError>]?
     do throws(NodeError) {
       try transact(&group, joining, endsAtCorruption: endsAtCorruption, &durable)
-      applied = log.token
+      tablesState.applied = log.token
     } catch {
       // After the log has synced the events, the commit is durable and rebuilt tables show it.
       // Otherwise the next process refreshes them.
       guard durable != nil else { throw error }
-      applied = nil
+      tablesState.applied = nil
       if !recovered(error).isOfRebuiltTables {
         notices.append("the tables are behind the log: \(Explanations.text(of: error))")
       }
@@ -168,11 +168,11 @@ extension Node {
       }
       if !commits.isEmpty { try beginDueOrigin() }
       do throws(LogError) { try log.append(commits, sharingFrames: true) } catch { throw .log(error) }
-      let (token, highest) = (log.token, clock.highest)
+      let (token, highest) = (log.token, writer.clock.highest)
       if group.allSatisfy(\.isRelaxed), metadata.corruption == nil, log.recovery.corruption.isEmpty {
         let synced = log.syncedToken
         durable = outcomes
-        isSynced = synced == token
+        tablesState.isSynced = synced == token
         transaction.advance(to: token, synced: synced)
         do throws(TablesError) { return try transaction.keep(clock: highest) } catch { throw .tables(error) }
       }
@@ -183,14 +183,14 @@ extension Node {
           try transaction.writeAhead(clock: highest)
         }, isWorthwhile: !commits.isEmpty)
       durable = outcomes
-      isSynced = true
+      tablesState.isSynced = true
       do throws(TablesError) { try written.get() } catch { throw .tables(error) }
     }
   }
 
   /// Syncs relaxed commits. A process calls this some time after them, and before it ends.
   package func syncOrNote() {
-    if isSynced { return }
+    if tablesState.isSynced { return }
     do throws(NodeError) { try locked { () throws(NodeError) in } } catch {
       // The other writer syncs them first.
       if error.isInUse { return }
@@ -227,8 +227,8 @@ extension Node {
 
   /// Adopts the clock and generator states of a commit.
   func take(_ write: WriteTransaction) {
-    clock = write.clock
-    identifiers = write.identifiers
+    writer.clock = write.clock
+    writer.identifiers = write.identifiers
   }
 
   /// - Parameter beforeReadingLog: called before the log is read, if that is necessary.
@@ -236,12 +236,12 @@ extension Node {
     _ message: CommitMessage, _ transaction: TablesTransaction, beforeReadingLog: @escaping () -> Void = {}
   ) throws(NodeError) -> WriteTransaction {
     let number: UInt64
-    let origin = dueOrigin ?? metadata.origin
+    let origin = writer.dueOrigin ?? metadata.origin
     do { number = try transaction.highestCommit(of: origin) + 1 } catch { throw .tables(error) }
     let scope = metadata.scope
     let write = WriteTransaction(
-      schema: schema, tables: transaction, commit: CommitID(origin, number), clock: clock,
-      identifiers: identifiers, wall: ports.clock, random: ports.random, message: message,
+      schema: schema, tables: transaction, commit: CommitID(origin, number), clock: writer.clock,
+      identifiers: writer.identifiers, wall: ports.clock, random: ports.random, message: message,
       isInScope: { scope.contains($0) },
       history: { [log] (record) throws(NodeError) in
         beforeReadingLog()
@@ -265,11 +265,11 @@ extension Node {
   /// Commits are valid even if this fails; it is tried again after the next one.
   private func continueSealingOrNote() {
     do throws(NodeError) {
-      if let unfinished = sealing, unfinished.segment.isMade || log.isOpenJournalFull {
-        sealing = nil
+      if let unfinished = sealing.unfinished, unfinished.segment.isMade || log.isOpenJournalFull {
+        sealing.unfinished = nil
         try finish(unfinished.begun, unfinished.segment.take())
       }
-      if sealing == nil, log.wantsSealing { try beginSealing() }
+      if sealing.unfinished == nil, log.wantsSealing { try beginSealing() }
     } catch { noteSealing(error) }
   }
 
@@ -283,12 +283,12 @@ extension Node {
   private func beginSealing() throws(NodeError) {
     do throws(LogError) {
       guard let begun = try log.beginSealing() else { return }
-      let segment = MadeAhead { [segmentIsMade] in
+      let segment = MadeAhead { [isMade = sealing.isMade] in
         let segment = Swift.Result { () throws(LogError) in try begun.write() }
-        segmentIsMade()
+        isMade()
         return segment
       }
-      sealing = UnfinishedSealing(begun: begun, segment: segment)
+      sealing.unfinished = UnfinishedSealing(begun: begun, segment: segment)
     } catch { throw .log(error) }
   }
 
@@ -303,12 +303,12 @@ extension Node {
   /// they end. The writer lock is held only to begin and to finish.
   package func sealIfWanted() throws(NodeError) {
     guard options.mode == .write else { return }
-    while log.wantsSealing || sealing != nil {
-      if sealing == nil {
+    while log.wantsSealing || sealing.unfinished != nil {
+      if sealing.unfinished == nil {
         try locked { () throws(NodeError) in if log.wantsSealing { try beginSealing() } }
       }
-      guard let unfinished = sealing else { return }
-      sealing = nil
+      guard let unfinished = sealing.unfinished else { return }
+      sealing.unfinished = nil
       let segment = unfinished.segment.take()
       try locked { () throws(NodeError) in try finish(unfinished.begun, segment) }
     }
@@ -317,6 +317,120 @@ extension Node {
   /// As `sealIfWanted`, after commits that are valid even if this fails.
   package func sealOrNote() {
     do throws(NodeError) { try sealIfWanted() } catch { noteSealing(error) }
+  }
+}
+
+extension Node {
+  /// Whether consecutive series have held the lock for long.
+  var holdsLong: Bool {
+    seriesState.since.map { ports.clock.milliseconds() >= $0 + CommitSeries.longestHold } ?? false
+  }
+
+  /// Runs a series of commits. Commits before an error stay in the log. With `isRelaxed`, they
+  /// share one fsync, at the end of the series or when it waits for durability.
+  package func series(isRelaxed: Bool = false, _ body: (CommitSeries) throws -> Void) throws {
+    var failure: (any Error)?
+    if seriesState.since == nil { seriesState.since = ports.clock.milliseconds() }
+    defer {
+      if holdsLong {
+        System.sleep(milliseconds: CommitSeries.pause)
+        seriesState.since = nil
+      }
+    }
+    try lockedForEvents { () throws(NodeError) in
+      var isDurable = false
+      do {
+        try tables.write({ $0 as any Error }) { (transaction) throws(any Error) in
+          transaction.memoryLimit = seriesState.memory
+          let series = try CommitSeries(self, transaction, isRelaxed: isRelaxed)
+          let outcome = Result { try body(series) }
+          try series.end()
+          seriesState.open = series.isComplete ? nil : series.size
+          try outcome.get()
+          isDurable = true
+          if series.holdsBack, transaction.holdBack() {
+            try holdBack()
+          } else {
+            seriesState.heldBack = nil
+            try transaction.keep(clock: writer.clock.highest)
+            transaction.advance(to: log.token)
+          }
+        }
+        tablesState.applied = log.token
+      } catch let error as NodeError { failure = error } catch let error as TablesError {
+        failure = NodeError.tables(error)
+      } catch { failure = error }
+      guard let error = failure as? NodeError else { return }
+      failure = recovered(error)
+      // The log holds the series, and so do tables rebuilt from it.
+      if isDurable, case NodeError.tables(.rebuilt)? = failure { failure = nil }
+    }
+    switch failure {
+    case nil: return
+    case let error as LogError: throw NodeError.log(error)
+    case .some(let error): throw error
+    }
+  }
+}
+
+extension Node {
+  static let heldBackFileName = "importing"
+
+  /// Signals readers that the tables are held back.
+  private func holdBack() throws(NodeError) {
+    do throws(LogError) {
+      if seriesState.heldBack == nil {
+        seriesState.heldBack = try HeldBack(Self.path(directory, Self.heldBackFileName), ports.fileSystem)
+      }
+      try seriesState.heldBack?.lock()
+    } catch { throw .log(error) }
+  }
+
+  /// Prepares for many series, whose records and pages may take this many bytes together.
+  package func beginSeries(memory: Int) throws(NodeError) {
+    seriesState.memory = memory * 3 / 4
+    log.keepsAppended = true
+    let cache = max(memory / 4, Tables.ordinaryCache)
+    do throws(TablesError) { try tables.useCache(cache) } catch { throw .tables(error) }
+  }
+
+  /// Refreshes the tables with the held-back series. All commits are durable even if this fails.
+  package func endSeries() {
+    seriesState.memory = TablesTransaction.ordinaryMemory
+    log.keepsAppended = false
+    do throws(NodeError) {
+      try writeHeldBack()
+      do throws(TablesError) { try tables.useCache() } catch { throw .tables(error) }
+    } catch {
+      notices.append("the tables are behind the log: \(Explanations.text(of: error))")
+    }
+  }
+
+  private func writeHeldBack() throws(NodeError) {
+    guard seriesState.heldBack != nil else { return }
+    try locked { () throws(NodeError) in
+      guard seriesState.heldBack != nil else { return }
+      try tables.write(NodeError.tables) { transaction throws(NodeError) in
+        do throws(TablesError) { try transaction.keep(clock: writer.clock.highest) } catch {
+          throw .tables(error)
+        }
+        transaction.advance(to: log.token)
+      }
+      seriesState.heldBack = nil
+    }
+  }
+
+  /// Whether a live process has made commits that the tables will follow later.
+  static func isHoldingBack(_ directory: String, _ ports: Ports) throws(NodeError) -> Bool {
+    do throws(LogError) {
+      let file = try ports.fileSystem.open(path(directory, heldBackFileName), .read)
+      defer { file.close() }
+      return try !file.tryLock()
+    } catch {
+      if error.isNotFound { return false }
+      if case .system(_, _, System.noAccess) = error { return false }
+      throw .log(error)
+    }
   }
 }
 

@@ -25,7 +25,7 @@ package final class Node {
   static let schemaFileName = "schema.graphql"
   static let lockFileName = "lock"
   static let tablesFileName = "tables.sqlite"
-  static let snapshotsFileName = "snapshots.sqlite"
+  package static let snapshotsFileName = "snapshots.sqlite"
   static let logDirectoryName = "log"
   /// The size limit in bytes for reading `stemma.json` and `schema.graphql`.
   static let metadataLimit = 64 << 20
@@ -34,50 +34,19 @@ package final class Node {
   package internal(set) var metadata: NodeMetadata
   package internal(set) var schema: Schema
   package internal(set) var schemaWarnings: [Diagnostic] = []
-  /// Incremented when another process has changed the schema.
-  package private(set) var schemaChanges = 0
   /// Warnings for people about the opening and later operations; one sentence each.
   package internal(set) var notices: [String] = []
 
-  let options: OpeningOptions
-  /// The directory of the tables, if it is not the node's.
-  var temporary: TemporaryFolder?
-  let log: Log
+  package let options: OpeningOptions
+  package let log: Log
   var tables: Tables
-  var clock = HybridClock()
-  var identifiers = UUIDv7()
-  /// The start of consecutive series, and the size of the last one if it is incomplete.
-  var seriesSince: UInt64?
-  var openSeries: CommitSeries.Size?
-  /// The memory in bytes for the records of series before the tables follow.
-  var seriesMemory = TablesTransaction.ordinaryMemory
-  /// Not nil while the tables are behind the log because a series held changes back.
-  var heldBack: HeldBack?
-  /// The segment that is being built, if any.
-  var sealing: UnfinishedSealing?
-  /// Called on another thread when the segment is built. A process that may not commit again soon
-  /// then calls `sealOrNote`, because no other process can seal before.
-  package var segmentIsMade: @Sendable () -> Void = {}
-  /// Whether the tables hold what this node held before the log was corrupted.
-  var tablesRemember = true
-  /// Whether a reader met corruption that the notices of opening do not include.
-  var hasUntoldCorruption = false
-  /// Whether the log was checked for duplicate event ids.
-  private var hasPlainNames = false
-  /// The origin for the next event of this node. It begins with that event, so that a refused write
-  /// leaves the node unchanged.
-  var dueOrigin: Origin?
-  /// The end of the log to which the tables are known to be refreshed.
-  var applied: LogToken?
-  /// Whether all writes of this instance are synced, and the tables show that.
-  package internal(set) var isSynced = true
-  /// The bytes of the node's own files when they were last read.
-  private var seen: (metadata: [UInt8]?, schema: [UInt8]?) = (nil, nil)
-  /// Whether metadata and schema are current: no other process has held the lock since.
-  private var knowsOwnFiles = false
-  private let holder = WriterLock.Holder(random: SystemRandomSource())
-  /// Whether a `locked` of this instance is active. The lock is not reentrant.
-  private(set) var isLocked = false
+  var tablesState = TablesState()
+  var writer = WriterState()
+  var seriesState = SeriesState()
+  var sealing = SealingState()
+  var checks = LogChecks()
+  private var ownFiles = OwnFiles()
+  private(set) var lockState = LockState()
 
   init(
     directory: String, metadata: NodeMetadata, schema: Schema, options: OpeningOptions, log: Log,
@@ -91,8 +60,26 @@ package final class Node {
     self.tables = tables
   }
 
-  var ports: Ports { options.ports }
-  static func path(_ directory: String, _ name: String) -> String { directory + "/" + name }
+  /// Incremented when another process has changed the schema.
+  package var schemaChanges: Int { ownFiles.schemaChanges }
+  /// Whether all writes of this instance are synced, and the tables show that.
+  package var isSynced: Bool { tablesState.isSynced }
+  /// Called on another thread when the segment is built. A process that may not commit again soon
+  /// then calls `sealOrNote`, because no other process can seal before.
+  package var segmentIsMade: @Sendable () -> Void {
+    get { sealing.isMade }
+    set { sealing.isMade = newValue }
+  }
+
+  /// This node with other tables.
+  package func withTables(at path: String) throws(TablesError) -> Node {
+    Node(
+      directory: directory, metadata: metadata, schema: schema, options: options, log: log,
+      tables: try Tables.openForReading(at: path, schema: schema))
+  }
+
+  package var ports: Ports { options.ports }
+  package static func path(_ directory: String, _ name: String) -> String { directory + "/" + name }
   /// The path of a node's tables.
   package static func tablesPath(in directory: String) -> String { path(directory, tablesFileName) }
   var tablesPath: String { Self.tablesPath(in: directory) }
@@ -102,7 +89,7 @@ package final class Node {
   package var description: EventDescription { EventDescription(schema: schema, metadata: metadata) }
 
   /// Converts errors of the modules below to errors of the node.
-  static func wrapping<Result>(_ body: () throws -> Result) throws(NodeError) -> Result {
+  package static func wrapping<Result>(_ body: () throws -> Result) throws(NodeError) -> Result {
     do { return try body() } catch let error as NodeError { throw error } catch let error as LogError {
       throw .log(error)
     } catch let error as TablesError { throw .tables(error) } catch let error as ReplicationError {
@@ -145,13 +132,13 @@ package final class Node {
     readingAlways: Bool, syncing: Bool = true, _ body: (Bool) throws(NodeError) -> Result
   ) throws(NodeError) -> Result {
     let lock = try takeLock()
-    isLocked = true
+    lockState.isHeld = true
     defer {
-      isLocked = false
+      lockState.isHeld = false
       lock.release()
     }
     do throws(NodeError) {
-      let isShared = !knowsOwnFiles
+      let isShared = !ownFiles.areCurrent
       if isShared {
         try adoptChanges()
         // Before any access to them.
@@ -167,8 +154,8 @@ package final class Node {
       return try body(isShared)
     } catch {
       // Changes in memory may not have reached the files.
-      knowsOwnFiles = false
-      seen.metadata = nil
+      ownFiles.areCurrent = false
+      ownFiles.metadata = nil
       throw recovered(error)
     }
   }
@@ -179,28 +166,28 @@ package final class Node {
     syncing: Bool = true, _ body: () throws(NodeError) -> Result
   ) throws(NodeError) -> Result {
     try locked(readingAlways: true, syncing: syncing) { _ throws(NodeError) in
-      if !hasPlainNames { try checkNames() }
-      hasPlainNames = true
+      if !checks.hasUniqueIDs { try checkNames() }
+      checks.hasUniqueIDs = true
       return try body()
     }
   }
 
   /// Syncs relaxed commits. The caller holds the writer lock.
   private func syncLog() throws(NodeError) {
-    if isSynced { return }
+    if tablesState.isSynced { return }
     do throws(LogError) { try log.sync() } catch { throw .log(error) }
   }
 
   /// As `syncLog`, and records the synced position in the tables.
   private func sync() throws(NodeError) {
-    if isSynced { return }
+    if tablesState.isSynced { return }
     try syncLog()
     let token = log.token
     // Tables that are behind record it when they follow.
-    if applied == token {
+    if tablesState.applied == token {
       try tables.write(NodeError.tables) { transaction throws(NodeError) in transaction.advance(to: token) }
     }
-    isSynced = true
+    tablesState.isSynced = true
   }
 
   /// Takes the writer lock without reading anything.
@@ -208,8 +195,8 @@ package final class Node {
     do throws(LogError) {
       let lock = try WriterLock(
         Self.path(directory, Self.lockFileName), fileSystem: ports.fileSystem, wait: options.waitMilliseconds,
-        holder: holder)
-      if !lock.isReturning { knowsOwnFiles = false }
+        holder: lockState.holder)
+      if !lock.isReturning { ownFiles.areCurrent = false }
       return lock
     } catch { throw .log(error) }
   }
@@ -218,19 +205,19 @@ package final class Node {
   /// and seldom change, so comparing bytes is far cheaper than parsing.
   private func adoptChanges() throws(NodeError) {
     let metadataBytes = try Self.bytes(of: NodeMetadata.fileName, in: directory, ports)
-    if metadataBytes != seen.metadata {
+    if metadataBytes != ownFiles.metadata {
       metadata = try Self.metadata(metadataBytes, directory, ports)
       // Another process may have begun a new origin.
-      if log.recovery.watermarkIdentity == metadata.watermark { dueOrigin = nil }
+      if log.recovery.watermarkIdentity == metadata.watermark { writer.dueOrigin = nil }
     }
     let schemaBytes = try Self.bytes(of: Self.schemaFileName, in: directory, ports)
-    if let before = seen.schema, schemaBytes != before {
+    if let before = ownFiles.schema, schemaBytes != before {
       schema = try Self.readSchema(directory, ports)
-      schemaChanges += 1
+      ownFiles.schemaChanges += 1
       try reopenTables()
     }
-    seen = (metadataBytes, schemaBytes)
-    knowsOwnFiles = true
+    (ownFiles.metadata, ownFiles.schema) = (metadataBytes, schemaBytes)
+    ownFiles.areCurrent = true
   }
 
   static func bytes(of name: String, in directory: String, _ ports: Ports) throws(NodeError) -> [UInt8] {
@@ -251,20 +238,20 @@ package final class Node {
   }
 
   /// Begins the due origin, if any. The caller holds the writer lock.
-  func beginDueOrigin() throws(NodeError) { if let dueOrigin { try begin(dueOrigin) } }
+  func beginDueOrigin() throws(NodeError) { if let origin = writer.dueOrigin { try begin(origin) } }
 
   private func begin(_ origin: Origin) throws(NodeError) {
     metadata.origins.append(origin)
     if let identity = log.recovery.watermarkIdentity { metadata.watermark = identity }
     metadata.cutCount = log.recovery.cutCount
     try saveMetadata()
-    dueOrigin = nil
+    writer.dueOrigin = nil
   }
 
   // MARK: Tables
 
   func reopenTables() throws(NodeError) {
-    applied = nil
+    tablesState.applied = nil
     tables = try Self.openTables(directory, schema, log, metadata, options).tables
   }
 
@@ -309,16 +296,16 @@ package final class Node {
   func catchUp() throws(NodeError) {
     let isRefreshed: Bool
     do { isRefreshed = try log.refresh() } catch { throw .log(error) }
-    if heldBack != nil {
+    if seriesState.heldBack != nil {
       let isKept: Bool
       do { isKept = try tables.holdsBack(isOvertaken: isRefreshed) } catch { throw .tables(error) }
       if isKept { return }
       // Another process has refreshed the tables before its write, or they are refreshed below.
-      heldBack = nil
-      applied = nil
+      seriesState.heldBack = nil
+      tablesState.applied = nil
     }
     let isReplaced = tables.isReplaced
-    if !isRefreshed, !isReplaced, applied == log.token { return }
+    if !isRefreshed, !isReplaced, tablesState.applied == log.token { return }
     if isReplaced { try reopenTables() }
     // Tables are built from the durable log.
     try syncLog()
@@ -410,7 +397,8 @@ package final class Node {
     notices.append(
       "the log \(what): an older log replaced it, or its end was lost; the next pull fetches "
         + "what its peers have of it")
-    guard dueOrigin == nil, held.partitions.values.contains(where: { $0[metadata.origin] != nil }) else {
+    guard writer.dueOrigin == nil, held.partitions.values.contains(where: { $0[metadata.origin] != nil })
+    else {
       return
     }
     try beginOrigin(because: "the log was set back")
@@ -428,7 +416,7 @@ package final class Node {
       // The command that the error names reports why the rebuild fails.
       return .tables(.needsRebuild(path: tablesPath, reason))
     }
-    applied = nil
+    tablesState.applied = nil
     noteRebuild(because: reason)
     return .tables(.rebuilt(path: tablesPath, reason))
   }
@@ -452,8 +440,8 @@ package final class Node {
   }
 
   func finishFollowing(_ end: LogToken) throws {
-    clock.observe(try tables.read { reader throws(TablesError) in try reader.clock() })
-    applied = end
+    writer.clock.observe(try tables.read { reader throws(TablesError) in try reader.clock() })
+    tablesState.applied = end
   }
 
   /// Applies events to the tables in one transaction. `isWanted` receives each event and the last

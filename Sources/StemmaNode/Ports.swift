@@ -27,7 +27,7 @@ package struct Ports: Sendable {
 
   /// Replaces a small file atomically and durably: writes and syncs a temporary file, renames it,
   /// and syncs the directory. Moves a directory of that name aside.
-  func replace(_ path: String, with bytes: [UInt8], in directory: String) throws(LogError) {
+  package func replace(_ path: String, with bytes: [UInt8], in directory: String) throws(LogError) {
     let aside = path + ".partial"
     let file = try fileSystem.open(aside, .openOrCreate)
     defer { file.close() }
@@ -48,7 +48,7 @@ package struct Ports: Sendable {
   /// All bytes of a small file.
   ///
   /// - Throws: `.overLimit` before reading, if the file has more than `limit` bytes.
-  func contents(of path: String, limit: Int) throws(LogError) -> [UInt8] {
+  package func contents(of path: String, limit: Int) throws(LogError) -> [UInt8] {
     let file = try fileSystem.open(path, .read)
     defer { file.close() }
     let size = try file.size()

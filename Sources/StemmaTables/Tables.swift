@@ -21,7 +21,7 @@ package final class Tables: Sendable {
   }
 
   /// How long to wait for another connection's transaction by default, in seconds.
-  package static let busyLimit: TimeInterval = 5
+  package static let busyLimit = Connection.busyLimit
 
   package let path: String
   package let mode: Mode

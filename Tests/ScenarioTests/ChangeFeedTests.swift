@@ -1,4 +1,6 @@
 import Foundation
+import StemmaHistory
+import StemmaImport
 import StemmaNode
 import Testing
 

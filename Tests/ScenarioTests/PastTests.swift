@@ -1,5 +1,7 @@
 import Foundation
 import StemmaEvents
+import StemmaHistory
+import StemmaImport
 import StemmaNode
 import StemmaSimulation
 import Testing

@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import StemmaEvents
+import StemmaImport
 import StemmaNode
 import StemmaSimulation
 import Testing

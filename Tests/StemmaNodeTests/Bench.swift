@@ -1,6 +1,7 @@
 import Foundation
 import StemmaEvents
 import StemmaLog
+import StemmaHistory
 import StemmaNode
 import StemmaReplication
 import StemmaSimulation

@@ -1,5 +1,6 @@
 import Foundation
 import StemmaEvents
+import StemmaImport
 import StemmaNode
 import StemmaReplication
 import StemmaSimulation

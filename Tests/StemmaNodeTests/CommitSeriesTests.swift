@@ -1,6 +1,7 @@
 import Foundation
 import StemmaEvents
 import StemmaLog
+import StemmaImport
 import StemmaNode
 import Synchronization
 import Testing

@@ -2,6 +2,7 @@ import StemmaEvents
 import StemmaMerge
 import Testing
 
+@testable import StemmaHistory
 @testable import StemmaNode
 
 /// The text of `why` for each rule that can decide.

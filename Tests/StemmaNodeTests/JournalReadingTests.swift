@@ -1,5 +1,6 @@
 import Foundation
 import StemmaEvents
+import StemmaHistory
 import StemmaNode
 import StemmaReplication
 import StemmaSimulation

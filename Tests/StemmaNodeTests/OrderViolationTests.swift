@@ -20,7 +20,7 @@ import Testing
     try b.sync(c)
     events += try b.rawEvents(#"{"op":"update","model":"Note","key":"1","fields":{"text":"b"}}"#)
     for name in ["ordered", "a"] { _ = try bench.node(name, DirectoryTests.note) }
-    func verify(_ name: String) throws -> Node.VerificationReport {
+    func verify(_ name: String) throws -> VerificationReport {
       try Node.verify(at: bench.path(name), options: Node.OpeningOptions())
     }
     try bench.append(events, to: "ordered")

@@ -3,6 +3,7 @@ import StemmaEvents
 import StemmaSimulation
 import Testing
 
+@testable import StemmaHistory
 @testable import StemmaNode
 
 /// The cost of tables of the past, and of comparisons with it, depends on the number of later

@@ -1,6 +1,7 @@
 import Foundation
 import StemmaEvents
 import StemmaLog
+import StemmaHistory
 import StemmaNode
 import StemmaReplication
 import StemmaSimulation
@@ -89,7 +90,7 @@ import Testing
       }
     }
 
-    func verify(_ name: String = "a") throws -> Node.VerificationReport {
+    func verify(_ name: String = "a") throws -> VerificationReport {
       try Node.verify(at: bench.path(name), options: Node.OpeningOptions())
     }
 

@@ -26,7 +26,7 @@ import Testing
     return bench
   }
 
-  private static func verify(_ bench: Bench) throws -> Node.VerificationReport {
+  private static func verify(_ bench: Bench) throws -> VerificationReport {
     try Node.verify(at: bench.path("a"), options: Node.OpeningOptions())
   }
 
@@ -39,7 +39,7 @@ import Testing
   /// interruptions.
   private static func interrupt(
     _ bench: Bench, _ change: (Node) throws -> Void,
-    _ check: (NodeMetadata, Node.VerificationReport, Comment) throws -> Void
+    _ check: (NodeMetadata, VerificationReport, Comment) throws -> Void
   ) throws -> Int {
     // A copy begins an origin, before operations are counted.
     try bench.copy("a", to: "kept")

@@ -1,5 +1,6 @@
 import Foundation
 import Generated
+import StemmaImport
 import StemmaNode
 import StemmaSchema
 import Testing

@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import Measuring
 import Stemma
+import StemmaImport
 import StemmaNode
 
 /// Drafts in one commit, against the tool's import of the same records.

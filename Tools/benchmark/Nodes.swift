@@ -2,6 +2,7 @@ import Foundation
 import Measuring
 import StemmaEvents
 import StemmaLog
+import StemmaImport
 import StemmaNode
 
 /// Nodes that the subjects share.

@@ -1,5 +1,6 @@
 import ArgumentParser
 import StemmaEvents
+import StemmaHistory
 import StemmaNode
 
 /// The options that select conflicts.
@@ -41,7 +42,7 @@ struct ConflictOptions: ParsableArguments {
       filter.model = words.model
       if !key.isEmpty { filter.key = try node.key(try words.onlyKey(key), of: words.model) }
     }
-    for field in field where !FieldDecision.isExistence(field, in: filter.model) {
+    for field in field where !ExistenceName.matches(field, in: filter.model) {
       let models = filter.model.map { [$0] } ?? node.schema.models
       try FieldChoice.refuseKeyPart(field, models, "which is never in conflict; --key selects by it")
       let owners = try models.filter { try RecordWords(node, model: $0.name).isKnown(field) }

@@ -1,5 +1,6 @@
 import Foundation
 import StemmaEvents
+import StemmaHistory
 import StemmaNode
 
 /// Conflicts as text.
@@ -29,7 +30,7 @@ struct ConflictText {
     let (key, rest) = try reader.key(Array(words.dropFirst()))
     guard rest.count <= 1 else { throw Failure("`\(rest.last ?? "")` is more than one field", .usage) }
     let record = try node.key(key, of: reader.model)
-    for name in rest where !reader.isKnown(name) && !FieldDecision.isExistence(name, in: reader.model) {
+    for name in rest where !reader.isKnown(name) && !ExistenceName.matches(name, in: reader.model) {
       // A field that only another node's schema has may be in conflict here.
       guard try node.conflicts(of: record, in: reader.model).contains(where: { $0.isMeant(by: name, nil) })
       else { throw FieldChoice.unknown(name, [reader.model], reader.model, .badData) }

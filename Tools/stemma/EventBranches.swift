@@ -1,4 +1,5 @@
 import StemmaEvents
+import StemmaHistory
 import StemmaNode
 
 /// The branches beside the lines of `log --graph`.

@@ -1,4 +1,5 @@
 import StemmaEvents
+import StemmaHistory
 import StemmaNode
 
 /// Writes a sequence of events in one of the forms of `log`.

@@ -7,7 +7,7 @@ enum FieldChoice {
   static func unknown(_ name: String, _ models: [Model], _ model: Model?, _ code: ExitCode) -> Failure {
     let names = models.flatMap { $0.fields.map(\.name) + $0.relationships.map(\.name) }
     var known: [String] = []
-    for name in names + [FieldDecision.existence] where !known.contains(name) { known.append(name) }
+    for name in names + [ExistenceName.usual] where !known.contains(name) { known.append(name) }
     let all = known.count > 12 ? "`stemma schema show` lists all" : nil
     let who = model.map { "\($0.name) has no" } ?? "no model has a"
     return Failure("\(who) field `\(name)`\(Explanations.suggestion(name, known, else: all))", code)

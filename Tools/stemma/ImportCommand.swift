@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import StemmaEvents
+import StemmaImport
 import StemmaNode
 
 struct Import: ParsableCommand {
@@ -26,7 +27,7 @@ struct Import: ParsableCommand {
   @Argument(help: "Files; `-` is standard input.", completion: .file()) var files: [String]
   @Option(
     name: .customLong("format"), help: "The format of the files (default: by their names, else ndjson).")
-  var form: StemmaNode.Import.Format?
+  var form: StemmaImport.Import.Format?
   @Option(help: ArgumentHelp("The model of lines that name none, and of rows.", valueName: "model"))
   var model: String?
   @Option(help: ArgumentHelp("Lines in one commit.", valueName: "lines")) var batch: Int = 1000
@@ -115,8 +116,8 @@ struct Import: ParsableCommand {
   }
 
   /// A delimiter selects CSV for a file whose name does not reveal the format.
-  private func format(of file: String) -> StemmaNode.Import.Format {
-    let named = form ?? StemmaNode.Import.Format(path: file)
+  private func format(of file: String) -> StemmaImport.Import.Format {
+    let named = form ?? StemmaImport.Import.Format(path: file)
     return form == nil && delimiter != nil && named == .ndjson ? .csv : named
   }
 
@@ -155,7 +156,7 @@ struct Import: ParsableCommand {
   func run() throws {
     try refuseRejectingIntoInput()
     let node = try dryRun ? options.openForRehearsal() : options.openForAppending(segmentSize: segmentSize)
-    var chosen = StemmaNode.Import.Options()
+    var chosen = StemmaImport.Import.Options()
     chosen.batch = batch
     chosen.memory = memory << 20
     chosen.isRelaxed = relaxed
@@ -171,24 +172,24 @@ struct Import: ParsableCommand {
     chosen.author = commit.message.author
     chosen.message = commit.message.text
     let followed = try snapshot.map {
-      try StemmaNode.Import.Snapshot(
+      try StemmaImport.Import.Snapshot(
         $0, of: node, keepsMissing: keepMissing, allowsEmpty: allowEmpty, isDryRun: dryRun)
     }
-    var totals = StemmaNode.Import.Summary()
+    var totals = StemmaImport.Import.Summary()
     let rejects = try reject.map(RejectFile.init)
     let dangling = try strict ? danglingLines(node, chosen, followed) : nil
     for file in files {
-      var work = StemmaNode.Import(into: node, options: chosen)
+      var work = StemmaImport.Import(into: node, options: chosen)
       work.dangling = dangling
       work.snapshot = followed
       work.notice = { Output.warning("\(inputName(file)): \($0)") }
       let isQuiet = dryRun
       var lastShown = Date.distantPast
       var isUntold = false
-      var untold: StemmaNode.Import.Summary?
+      var untold: StemmaImport.Import.Summary?
       let began = Date()
       let size = FilePlace(input: file).flatMap { $0.isFile ? $0.size : nil }
-      let tell = { (summary: StemmaNode.Import.Summary) in
+      let tell = { (summary: StemmaImport.Import.Summary) in
         if format.isJSON {
           Output.line(
             .object([
@@ -237,7 +238,7 @@ struct Import: ParsableCommand {
           try rejects.append(text)
         }
       }
-      let summary: StemmaNode.Import.Summary
+      let summary: StemmaImport.Import.Summary
       do {
         summary = try work.run(path: file)
       } catch {
@@ -305,7 +306,8 @@ struct Import: ParsableCommand {
   }
 
   /// Share, rate and remaining time, as far as they are known.
-  static func progress(_ summary: StemmaNode.Import.Summary, of size: Int64?, after seconds: Double) -> String
+  static func progress(_ summary: StemmaImport.Import.Summary, of size: Int64?, after seconds: Double)
+    -> String
   {
     guard seconds > 0 else { return "" }
     let rate = ", \(grouped(UInt64(Double(summary.lines) / seconds))) lines/s"
@@ -316,19 +318,19 @@ struct Import: ParsableCommand {
   }
 
   private func danglingLines(
-    _ node: Node, _ chosen: StemmaNode.Import.Options, _ snapshot: StemmaNode.Import.Snapshot?
-  ) throws -> StemmaNode.Import.DanglingLines {
-    var work = StemmaNode.Import(into: node, options: chosen)
+    _ node: Node, _ chosen: StemmaImport.Import.Options, _ snapshot: StemmaImport.Import.Snapshot?
+  ) throws -> StemmaImport.Import.DanglingLines {
+    var work = StemmaImport.Import(into: node, options: chosen)
     work.snapshot = snapshot
     if reject != nil { work.reject = { _, _, _ in } }
     return try work.danglingLines(of: files)
   }
 
   private func deleteVanished(
-    from snapshot: StemmaNode.Import.Snapshot, _ node: Node, _ chosen: StemmaNode.Import.Options,
-    _ totals: inout StemmaNode.Import.Summary
+    from snapshot: StemmaImport.Import.Snapshot, _ node: Node, _ chosen: StemmaImport.Import.Options,
+    _ totals: inout StemmaImport.Import.Summary
   ) throws {
-    var work = StemmaNode.Import(into: node, options: chosen)
+    var work = StemmaImport.Import(into: node, options: chosen)
     work.snapshot = snapshot
     let deletions = try work.deleteVanished(isComplete: totals.rejected == 0 && fromLine == 1)
     totals.events += deletions.events
@@ -337,7 +339,7 @@ struct Import: ParsableCommand {
     Output.warning("snapshot \(snapshot.name): nothing is deleted, because not every row was taken")
   }
 
-  private func json(of counts: StemmaNode.Import.Snapshot.Counts) -> JSON {
+  private func json(of counts: StemmaImport.Import.Snapshot.Counts) -> JSON {
     .object([
       ("created", .int(Int64(counts.created))), ("changed", .int(Int64(counts.changed))),
       ("deleted", .int(Int64(counts.deleted))), ("kept", .int(Int64(counts.kept))),
@@ -355,7 +357,7 @@ struct Import: ParsableCommand {
   }
 }
 
-extension StemmaNode.Import.Format: ExpressibleByArgument {}
+extension StemmaImport.Import.Format: ExpressibleByArgument {}
 extension CSV.Encoding: ExpressibleByArgument {}
 
 /// The file of refused lines.

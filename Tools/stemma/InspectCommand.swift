@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import StemmaEvents
 import StemmaLog
+import StemmaHistory
 import StemmaNode
 
 struct Inspect: ParsableCommand {

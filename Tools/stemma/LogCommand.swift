@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import StemmaEvents
+import StemmaHistory
 import StemmaNode
 import StemmaSchema
 
@@ -317,7 +318,7 @@ struct EventSelection: ParsableArguments {
     let models = chosen.isEmpty ? node.schema.models : chosen
     try FieldChoice.refuseKeyPart(name, models, "which no event writes; --key selects by it")
     let known = models.compactMap { $0.field(named: name)?.storedName }
-    let isExistence = models.contains { FieldDecision.isExistence(name, in: $0) }
+    let isExistence = models.contains { ExistenceName.matches(name, in: $0) }
     let existence: Set<String> = isExistence ? [Event.existenceField] : []
     if !known.isEmpty { return existence.union(chosen.isEmpty ? [name] : known) }
     if !existence.isEmpty { return existence }
@@ -337,7 +338,7 @@ struct EventSelection: ParsableArguments {
   /// Refuses fields of a `--format` that no event can have.
   func check(fields: [String], _ node: Node, _ chosen: [Model]) throws {
     let models = chosen.isEmpty ? node.schema.models : chosen
-    for name in fields where ![Event.existenceField, FieldDecision.existence].contains(name) {
+    for name in fields where ![Event.existenceField, ExistenceName.usual].contains(name) {
       try FieldChoice.refuseKeyPart(name, models, "which no event writes; {key} shows it")
       if models.contains(where: { $0.field(named: name) != nil }) { continue }
       guard try isWritten(name, chosen, node) else {

@@ -1,6 +1,8 @@
 import ArgumentParser
 import Foundation
 import StemmaEvents
+import StemmaHistory
+import StemmaImport
 import StemmaNode
 import StemmaSchema
 

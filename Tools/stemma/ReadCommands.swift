@@ -1,5 +1,7 @@
 import ArgumentParser
 import StemmaEvents
+import StemmaHistory
+import StemmaImport
 import StemmaNode
 import StemmaSchema
 import StemmaTables

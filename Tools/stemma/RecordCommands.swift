@@ -1,6 +1,7 @@
 import ArgumentParser
 import StemmaEvents
 import StemmaMerge
+import StemmaHistory
 import StemmaNode
 import StemmaSchema
 
@@ -165,7 +166,7 @@ struct Blame: ParsableCommand {
         if index > 0 && (!decision.isConflict || candidate.value == decision.candidates[0].value) { continue }
         table.append(
           [
-            printable(index == 0 ? decision.field ?? FieldDecision.existence(in: model) : "  or"),
+            printable(index == 0 ? decision.field ?? ExistenceName.name(in: model) : "  or"),
             EventText.short(index == 0 ? decision.shown : candidate.value), "\(candidate.version)",
             candidate.time, printable(candidate.event),
           ] + (authors ? [printable(candidate.author ?? "")] : []))

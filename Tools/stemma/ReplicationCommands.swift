@@ -38,7 +38,7 @@ struct Clone: ParsableCommand, NodelessCommand {
     if let missing = report.missing { throw missing }
   }
 
-  private func clone(_ bar: ProgressBar) throws -> Node.TransferReport {
+  private func clone(_ bar: ProgressBar) throws -> TransferReport {
     do {
       return try Node.clone(from: source, to: directory, partitions: partition, name: name) {
         bar.update($0, of: $1)
@@ -116,7 +116,7 @@ struct Sync: ParsableCommand {
   func run() throws { try exchange(options, pulls: true, pushes: true) }
 }
 
-extension Node.TransferReport {
+extension TransferReport {
   fileprivate var text: String {
     events == 0
       ? "nothing new"
@@ -153,7 +153,7 @@ private func exchange(_ options: PeerOptions, pulls: Bool, pushes: Bool) throws 
     }
     var members: [(name: String, value: JSON)] = []
     if isArray { members.append(("peer", .string(peer.name))) }
-    let report: Node.ExchangeReport
+    let report: ExchangeReport
     switch outcome {
     case .success(let made): report = made
     case .failure(let met):

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import StemmaEvents
+import StemmaHistory
 import StemmaNode
 import StemmaSchema
 
@@ -134,7 +135,7 @@ struct Resolve: ParsableCommand {
     guard let name, !reader.isKnown(name), !open.contains(where: { $0.isMeant(by: name, kind) }) else {
       return (name, kind)
     }
-    guard FieldDecision.isExistence(name, in: reader.model) else {
+    guard ExistenceName.matches(name, in: reader.model) else {
       throw FieldChoice.unknown(name, [reader.model], reader.model, .badData)
     }
     if let kind, kind != .delete {

@@ -1,5 +1,6 @@
 import Foundation
 import StemmaEvents
+import StemmaHistory
 import StemmaNode
 
 /// Asks the user at the terminal about each conflict. Each answer is a separate commit, so quitting

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import StemmaEvents
+import StemmaHistory
 import StemmaNode
 
 struct Segments: ParsableCommand {

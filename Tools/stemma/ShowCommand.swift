@@ -1,6 +1,7 @@
 import ArgumentParser
 import StemmaEvents
 import StemmaMerge
+import StemmaHistory
 import StemmaNode
 import StemmaSchema
 
@@ -60,7 +61,7 @@ struct Show: ParsableCommand {
       Output.line("    Concurrent with \(concurrent.joined(separator: ", ")).")
     }
     for outcome in account.outcomes {
-      let field = outcome.field ?? FieldDecision.existence(in: model)
+      let field = outcome.field ?? ExistenceName.name(in: model)
       let other = printable(outcome.by ?? "")
       switch outcome.fate {
       case .shown: Output.line("    \(field): is what is shown.")

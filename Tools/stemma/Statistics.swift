@@ -1,4 +1,5 @@
 import StemmaEvents
+import StemmaHistory
 import StemmaNode
 
 /// The number of created, changed and deleted records, or of events, for each model, with bars.

@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import StemmaEvents
 import StemmaMerge
+import StemmaHistory
 import StemmaNode
 import StemmaSchema
 
@@ -96,7 +97,7 @@ struct Stats: ParsableCommand {
       (
         [
           "\(field.model)."
-            + (field.field ?? FieldDecision.existence(in: schema.model(named: field.model))),
+            + (field.field ?? ExistenceName.name(in: schema.model(named: field.model))),
           grouped(field.open), grouped(field.resolved),
         ], field.open + field.resolved
       )

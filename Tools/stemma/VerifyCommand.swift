@@ -30,7 +30,7 @@ struct Verify: ParsableCommand {
     if report.isCorrupt || report.isUnfinished { throw ExitCode.no }
   }
 
-  private func write(_ report: Node.VerificationReport) {
+  private func write(_ report: VerificationReport) {
     for corruption in report.corruption {
       let place = corruption.offset.map { " at byte \($0)" } ?? ""
       let part = corruption.part.map { " (\($0))" } ?? ""
@@ -64,7 +64,7 @@ struct Verify: ParsableCommand {
     if !report.commands.isEmpty { Output.line("to repair it:") }
     for command in report.commands { Output.line("  \(command)") }
     if report.corruption.contains(where: { $0.remedy == .repair }), !report.losses.isEmpty || report.isVague {
-      Output.line("if no peer has the lost events: \(Node.VerificationReport.acceptingLoss)")
+      Output.line("if no peer has the lost events: \(VerificationReport.acceptingLoss)")
     }
   }
 }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import StemmaEvents
+import StemmaHistory
 import StemmaNode
 import StemmaSchema
 
@@ -77,7 +78,7 @@ struct Why: ParsableCommand {
       } else if conflicts.contains(where: { $0.field == name }) {
         // A reference that only the other model declares.
         relationships = [name]
-      } else if FieldDecision.isExistence(name, in: model) {
+      } else if ExistenceName.matches(name, in: model) {
         isExistence = true
       } else {
         throw FieldChoice.unknown(name, [model], model, .badData)

@@ -1,5 +1,6 @@
 import ArgumentParser
 import StemmaEvents
+import StemmaHistory
 import StemmaNode
 import StemmaSchema
 

@@ -1,4 +1,5 @@
 import StemmaEvents
+import StemmaHistory
 import StemmaNode
 
 /// Concurrent changes that do not fit together. The record shows one of them; the conflict stays

@@ -1,4 +1,5 @@
 import StemmaEvents
+import StemmaHistory
 import StemmaNode
 
 /// One change of one record, from the log.
@@ -108,7 +109,7 @@ public enum PointInTime: Sendable {
   /// The state of this node when the event was its newest.
   case event(RecordEvent)
 
-  var position: StemmaNode.PointInTime {
+  var position: StemmaHistory.PointInTime {
     switch self {
     case .time(let date):
       .time(Timestamp(milliseconds: Self.milliseconds(of: date), counter: .max))

@@ -1,4 +1,5 @@
 import StemmaEvents
+import StemmaHistory
 import StemmaNode
 
 extension Store {

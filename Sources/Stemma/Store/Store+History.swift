@@ -1,5 +1,6 @@
 import StemmaEvents
 import StemmaMerge
+import StemmaHistory
 import StemmaNode
 import StemmaSchema
 import StemmaTables

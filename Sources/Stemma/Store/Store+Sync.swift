@@ -19,7 +19,7 @@ extension Store {
       /// corruption. Run `stemma repair` on that node.
       public let leftOut: [String]
 
-      init(_ report: Node.TransferReport) {
+      init(_ report: TransferReport) {
         partitions = report.partitions
         events = report.events
         bytesRead = report.bytesRead

@@ -22,20 +22,6 @@ import StemmaEvents
 // manifest.previous, manifest.partial to manifest, and the directory is synced. Then obsolete files
 // are removed. Without a readable manifest, manifest.previous counts if all of its files exist.
 
-/// A sealed file, as the manifest lists it.
-package struct SegmentEntry: Hashable, Sendable {
-  package var number: UInt64
-  /// Bytes of the file.
-  package var size: UInt64
-  /// The position of its position 0.
-  package var base: Position
-  /// Behind its last position, and not above the base of the next file.
-  package var past: Position
-  package var digest: SegmentDigest
-
-  static let encodedSize = 64
-}
-
 /// A file that is no longer part of the log.
 struct ObsoleteFile: Hashable, Sendable {
   var name: LogFileName
@@ -47,8 +33,8 @@ struct ObsoleteFile: Hashable, Sendable {
 
 /// The list of live files.
 struct Manifest: Equatable, Sendable {
-  static let name = "manifest"
-  static let previousName = "manifest.previous"
+  static let name = LogFileName.manifestName
+  static let previousName = LogFileName.previousManifestName
   static let fixedSize = 72
 
   var log: LogID

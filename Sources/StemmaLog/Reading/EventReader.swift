@@ -1,24 +1,5 @@
 import StemmaEvents
 
-/// The partitions that a reader returns.
-package struct PartitionFilter: Sendable {
-  /// Their names, if they are known. A reader then searches only the places of these partitions.
-  let named: Set<Partition>?
-  private let isWanted: @Sendable (Partition) -> Bool
-
-  package init(_ isWanted: @escaping @Sendable (Partition) -> Bool) {
-    named = nil
-    self.isWanted = isWanted
-  }
-
-  package init(named: Set<Partition>) {
-    self.named = named
-    isWanted = { named.contains($0) }
-  }
-
-  package func callAsFunction(_ partition: Partition) -> Bool { isWanted(partition) }
-}
-
 /// Events of a log, one after the other, in the order of the reader.
 ///
 /// A reader sees the log as of its creation. Appends, seals and rewrites of the same process do not

@@ -3,19 +3,12 @@ import StemmaEvents
 
 /// The current files of a log, to be read record by record, also on another thread.
 package struct RecordFiles: Sendable {
-  fileprivate let views: FileViews
-  fileprivate let staysOpen: Bool
+  let views: FileViews
+  let staysOpen: Bool
 
   /// Keeps every file open if there are at most `Log.Options.openSegments`. Memory: a block for
   /// each segment, sixteen more, and the journals.
   package func open() throws(LogError) -> RecordMerge { try RecordMerge(self) }
-}
-
-extension Log {
-  /// All events of the log, for `RecordMerge`. Reading corruption throws it.
-  package var recordFiles: RecordFiles {
-    RecordFiles(views: fileViews, staysOpen: views.count <= options.openSegments)
-  }
 }
 
 /// Returns all events by (partition, model, key), and by position for one key, without constructing

@@ -102,7 +102,7 @@ extension SealedContents {
   ) throws(LogError) -> (bytes: [UInt8], sizes: Sizes) {
     var input = NumberedEvents(events: events, messages: messages)
     input.digests = digests
-    return try SegmentWriter.contents(of: input, end: UInt64(events.count), level: Log.Options().level)
+    return try SegmentWriter.contents(of: input, end: UInt64(events.count), level: LogLimits.usualLevel)
   }
 }
 

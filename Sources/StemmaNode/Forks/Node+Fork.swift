@@ -11,22 +11,6 @@ package struct ForkReport: Sendable {
   package var behind: [String] = []
 }
 
-/// A decided fork repair that may be incomplete. The node metadata keeps it, so that the next
-/// process that takes the writer lock completes it.
-package struct PendingFork: Sendable, Equatable, Encodable {
-  /// The branches to rewrite.
-  var branches: [ForkedBranch]
-  /// Whether all events are rewritten durably, so that the old ones can be removed.
-  var isWritten = false
-
-  fileprivate init(_ branches: [ForkedBranch]) { self.branches = branches }
-
-  init(_ stored: MetadataReader) throws(NodeError) {
-    branches = try stored.branches("branches")
-    isWritten = try stored.flag("isWritten")
-  }
-}
-
 extension Node {
   /// Repairs a fork: this node and a peer hold different events under the same ids, because one
   /// writer was copied or restored and wrote again. Rewrites this node's branch and its dependents
@@ -181,6 +165,62 @@ extension Node {
         digests[event.name] = digester.digest(of: event).hash
       }
       return digests
+    }
+  }
+}
+
+extension Node {
+  /// Throws `.duplicateEvents` if the log holds an event id twice. Reads the file trailers; if they
+  /// count more events than the tables, also reads footers and journals.
+  func checkNames() throws(NodeError) {
+    let events = try Self.wrapping { try log.files().reduce(0) { $0 + $1.events } }
+    guard try events > reading({ try $0.eventCount() }) else { return }
+    do throws(LogError) { _ = try log.streams() } catch {
+      guard case .corrupt(_, _, .duplicate(let partition, let id)) = error else { return }
+      throw .duplicateEvents(
+        node: metadata.name, path: directory, partition: partition.description, event: description.name(id))
+    }
+  }
+}
+
+extension Node {
+  /// Throws `fork` if a stream that both nodes hold to different lengths differs in the common
+  /// part.
+  ///
+  /// A shipment detects a fork only in a stream that it continues. Events that depend on one branch
+  /// could be adopted beside the other, where their contexts name other events. Reads the longer
+  /// streams beyond the common part.
+  static func refuseForks(_ own: Node, _ peer: Node, in run: Scope) throws(NodeError) {
+    let held = try own.reading { try $0.versionVector() }
+    let theirs = try peer.reading { try $0.versionVector() }
+    var ahead: [QualifiedEventID] = []
+    var behind: [QualifiedEventID] = []
+    for (partition, streams) in held.partitions where run.contains(partition) {
+      for (origin, head) in streams {
+        let other = theirs[partition, origin].sequence
+        guard other > .zero, other != head.sequence else { continue }
+        let end = QualifiedEventID(partition: partition, id: EventID(origin, min(other, head.sequence)))
+        if head.sequence > other { ahead.append(end) } else { behind.append(end) }
+      }
+    }
+    let (ours, others) = try wrapping {
+      // Corrupt parts are skipped.
+      (
+        try own.log.streamHashes(ahead, of: held, around: Omissions()),
+        try peer.log.streamHashes(behind, of: theirs, around: Omissions())
+      )
+    }
+    for end in (ahead + behind).sorted(by: { ($0.partition, $0.id) < ($1.partition, $1.id) }) {
+      let (partition, origin) = (end.partition, end.id.origin)
+      let mine = ours[end] ?? held[partition, origin].hash
+      let other = others[end] ?? theirs[partition, origin].hash
+      guard ours[end] != nil || others[end] != nil, mine != other else { continue }
+      throw .replication(
+        .fork(
+          Fork(
+            partition: partition, origin: origin, sequence: end.id.sequence,
+            finder: Fork.Side(node: own.metadata.name, hash: mine),
+            peer: Fork.Side(node: peer.metadata.name, hash: other))))
     }
   }
 }

@@ -44,7 +44,7 @@ extension Node {
       metadata.corruption = corruption
       notices += corruption.sentences
     }
-    hasUntoldCorruption = false
+    checks.hasUntoldCorruption = false
   }
 
   /// Records corruption that a reader met, so that no later write builds on lost events.
@@ -63,22 +63,56 @@ extension Node {
         defer { lock.release() }
         // Another process changed the metadata and has newer information.
         guard try Self.readMetadata(directory, ports) == metadata else { return }
-        hasUntoldCorruption = true
+        checks.hasUntoldCorruption = true
         try recordCorruption(found)
       }
     } catch { guard error.isRefusalToWrite || error.isInUse else { throw error } }
   }
 
+  /// Runs `body`. Its readers skip corruption and note it in the omissions.
+  ///
+  /// - Throws: `.missing` after `body` has finished, if they noted any.
+  package func readingAround<Result>(
+    partitions filter: PartitionFilter? = nil, _ body: (Omissions) throws -> Result
+  ) throws(NodeError) -> Result {
+    let omissions = Omissions()
+    let result = try Self.wrapping { try body(omissions) }
+    if let missing = try missingEvents(omissions, partitions: filter) { throw .missing(missing) }
+    return result
+  }
+
+  /// Records the corruption that readers skipped and returns it; nil if there is none.
+  package func missingEvents(
+    _ omissions: Omissions, partitions filter: PartitionFilter? = nil
+  ) throws(NodeError) -> MissingEvents? {
+    if omissions.isEmpty { return nil }
+    let found = omissions.corruption
+    try recordMetCorruption(found)
+    let known = try knownCorruption(found)
+    return MissingEvents(
+      record: nil, places: found.map(RecordedCorruption.place),
+      losses: known.losses.filter { filter?(Partition($0.partition)) ?? true }, isVague: known.isVague,
+      isTold: !checks.hasUntoldCorruption && metadata.corruption?.contains(found) == true)
+  }
+
+  /// The recorded corruption if it includes `found`; otherwise the corrupt files are read.
+  func knownCorruption(_ found: [Corruption]) throws(NodeError) -> RecordedCorruption {
+    if let known = metadata.corruption, known.contains(found) { return known }
+    return RecordedCorruption(found, try losses(of: found))
+  }
+
   /// Whether the tables were built around corruption of the log and lack the lost events.
-  var areTablesPartial: Bool { !tablesRemember || metadata.corruption?.areTablesPartial == true }
+  package var areTablesPartial: Bool {
+    !tablesState.rememberAll || metadata.corruption?.areTablesPartial == true
+  }
 
   /// Throws `.missing` if the tables lack changes because of corruption; with `key`, only if they
   /// may lack changes of that record. The values already read are correct but incomplete.
   package func checkTablesAreWhole(for key: (key: Key, model: Model)? = nil) throws(NodeError) {
     guard areTablesPartial else { return }
     // No losses are recorded for temporary tables.
-    if temporary == nil, let key, !isCorrupt(Partition(model: key.model, key: key.key)) { return }
-    throw missingEvents
+    if tablesState.temporary == nil, let key, !isCorrupt(Partition(model: key.model, key: key.key)) { return }
+    throw missingRecorded
   }
 
   /// Throws `.missing` if the log lost events of these partitions that the tables remember.
@@ -86,10 +120,10 @@ extension Node {
     guard let corruption = metadata.corruption,
       corruption.losses.contains(where: { partitions.contains($0.partition) })
     else { return }
-    throw missingEvents
+    throw missingRecorded
   }
 
-  private var missingEvents: NodeError {
+  private var missingRecorded: NodeError {
     .missing(
       MissingEvents(
         record: nil, places: metadata.corruption?.places ?? [], losses: metadata.corruption?.losses ?? [],
@@ -155,8 +189,8 @@ extension Node {
       _ = try Self.rebuildAroundCorruption(
         tablesPath, schema: schema, log: log, ownOrigins: metadata.origins, progress: options.progress)
       try reopenTables()
-      tablesRemember = false
-      applied = nil
+      tablesState.rememberAll = false
+      tablesState.applied = nil
       try recordCorruption(corruption)
       notices.append(Self.rebuiltAroundCorruption(reason))
       return try body()

@@ -178,18 +178,6 @@ struct EventParts {
   }
 }
 
-extension Node {
-  /// Stores events in the given order and refreshes the tables. Returns the end of the log.
-  fileprivate func take(_ source: @escaping EventParts.Source) throws(NodeError) -> Position {
-    let parts = EventParts(size: log.segmentSize, source)
-    return try locked { () throws(NodeError) in
-      try Self.wrapping { while let part = try parts.next() { _ = try log.adopt(part) } }
-      try catchUp()
-      return log.end
-    }
-  }
-}
-
 /// Events that bring records to the state that the tables showed.
 private struct RowEvents {
   private(set) var events: [Event] = []

@@ -1,9 +1,13 @@
+import Foundation
 import GRDBSQLite
 import StemmaEvents
 
 /// An open SQLite connection for the raw statements of this module. GRDB opens and closes it. This
 /// value must not outlive the access in which GRDB lent it.
 package struct Connection {
+  /// How long to wait for the transaction of another connection, in seconds.
+  static let busyLimit: TimeInterval = 5
+
   package let handle: OpaquePointer
   package let path: String
   /// The prepared statements: kept by the writing connection while it is open, by others during one

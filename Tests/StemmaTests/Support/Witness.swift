@@ -1,4 +1,5 @@
 import StemmaEvents
+import StemmaHistory
 import StemmaNode
 import StemmaSchema
 import Testing

@@ -2,6 +2,8 @@ import Foundation
 import GRDBSQLite
 import Measuring
 import StemmaEvents
+import StemmaHistory
+import StemmaImport
 import StemmaNode
 
 /// Counting and listing value conflicts and dangling references from the command line. Compared

@@ -1,6 +1,7 @@
 import Foundation
 import Measuring
 import StemmaEvents
+import StemmaImport
 import StemmaNode
 
 /// Importing lines in commits of 1000, against prepared UPSERTs of the same parsed rows in durable

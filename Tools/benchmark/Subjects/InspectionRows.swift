@@ -1,6 +1,8 @@
 import Foundation
 import Measuring
 import StemmaEvents
+import StemmaHistory
+import StemmaImport
 import StemmaNode
 
 /// Reading a large log from the command line: the latency of the first answer and the throughput of

@@ -1,6 +1,7 @@
 import Foundation
 import Measuring
 import StemmaLog
+import StemmaImport
 import StemmaNode
 
 /// The share of the log that the index of many small partitions takes, and the share that a clone

@@ -1,5 +1,6 @@
 import Foundation
 import Measuring
+import StemmaImport
 import StemmaNode
 
 /// The size of a log with all merge data, sealed and as an import leaves it. Compared with `gzip
