@@ -7,15 +7,11 @@ import Testing
 struct AnsweredConflictTests {
   /// Two nodes that changed one field concurrently and synced.
   private func met(_ shop: String, _ field: String) throws -> Workplace {
-    let work = try Shop.open()
-    try work.stemma("-C", "shop", "create", "Customer", "id=ada", "name=Ada")
-    try work.stemma("clone", "shop", "field", "--name", "field")
-    try work.write("shop.txt", shop)
-    try work.write("field.txt", field)
-    try work.stemma("-C", "field", "update", "Customer", "ada", "name=@field.txt")
-    try work.stemma("-C", "shop", "update", "Customer", "ada", "name=@shop.txt")
-    try work.stemma("-C", "field", "sync")
-    return work
+    try Shop.synced(
+      ["create Customer id=ada name=Ada"],
+      files: ["shop.txt": shop, "field.txt": field],
+      field: ["update Customer ada name=@field.txt"],
+      shop: ["update Customer ada name=@shop.txt"])
   }
 
   /// A long text without line breaks takes linear time.

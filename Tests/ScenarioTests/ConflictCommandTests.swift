@@ -8,19 +8,22 @@ struct ConflictCommandTests {
   /// a cardinality conflict and a dangling reference. Candidates of the value are `shop` (shown,
   /// the later write) and `field`.
   private func met() throws -> Workplace {
-    let work = try Shop.open()
-    try work.stemma("-C", "shop", "create", "Customer", "id=ada", "name=Ada")
-    try work.stemma("-C", "shop", "create", "Team", "id=blue", "name=Blue")
-    try work.stemma("-C", "shop", "create", "Badge", "id=b", "team=nosuch")
-    try work.stemma("clone", "shop", "field", "--name", "field")
-    try work.stemma("-C", "field", "create", "Cart", "id=k1", "customer=ada")
-    try work.stemma("-C", "shop", "create", "Cart", "id=k2", "customer=ada")
-    try work.stemma("-C", "field", "update", "Customer", "ada", "name=Field", "--author", "bob")
-    try work.stemma("-C", "shop", "update", "Customer", "ada", "name=Shop", "--author", "ann")
-    try work.stemma("-C", "field", "delete", "Team", "blue")
-    try work.stemma("-C", "shop", "update", "Team", "blue", "name=Bleu")
-    try work.stemma("-C", "field", "sync")
-    return work
+    try Shop.synced(
+      [
+        "create Customer id=ada name=Ada",
+        "create Team id=blue name=Blue",
+        "create Badge id=b team=nosuch",
+      ],
+      field: [
+        "create Cart id=k1 customer=ada",
+        "update Customer ada name=Field --author bob",
+        "delete Team blue",
+      ],
+      shop: [
+        "create Cart id=k2 customer=ada",
+        "update Customer ada name=Shop --author ann",
+        "update Team blue name=Bleu",
+      ])
   }
 
   @Test("the four kinds, on both nodes alike, and --check")

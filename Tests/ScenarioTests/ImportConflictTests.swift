@@ -5,22 +5,25 @@ import Testing
 struct ImportConflictTests {
   /// Conflicts of a field, of a reference, and of existence. `shop` shows its own values.
   private func met() throws -> Workplace {
-    let work = try Shop.open()
-    try work.stemma("-C", "shop", "create", "Customer", "id=ada", "name=Ada")
-    try work.stemma("-C", "shop", "create", "Customer", "id=bob", "name=Bob")
-    try work.stemma("-C", "shop", "create", "Team", "id=blue", "name=Blue")
-    try work.stemma("-C", "shop", "create", "Team", "id=red", "name=Red")
-    try work.stemma("-C", "shop", "create", "Team", "id=green", "name=Green")
-    try work.stemma("-C", "shop", "create", "Badge", "id=b", "team=green")
-    try work.stemma("clone", "shop", "field", "--name", "field")
-    try work.stemma("-C", "field", "update", "Customer", "ada", "name=Field")
-    try work.stemma("-C", "field", "link", "Badge", "b", "team=red")
-    try work.stemma("-C", "field", "delete", "Team", "blue")
-    try work.stemma("-C", "shop", "update", "Customer", "ada", "name=Shop")
-    try work.stemma("-C", "shop", "link", "Badge", "b", "team=blue")
-    try work.stemma("-C", "shop", "update", "Team", "blue", "name=Bleu")
-    try work.stemma("-C", "field", "sync")
-    return work
+    try Shop.synced(
+      [
+        "create Customer id=ada name=Ada",
+        "create Customer id=bob name=Bob",
+        "create Team id=blue name=Blue",
+        "create Team id=red name=Red",
+        "create Team id=green name=Green",
+        "create Badge id=b team=green",
+      ],
+      field: [
+        "update Customer ada name=Field",
+        "link Badge b team=red",
+        "delete Team blue",
+      ],
+      shop: [
+        "update Customer ada name=Shop",
+        "link Badge b team=blue",
+        "update Team blue name=Bleu",
+      ])
   }
 
   private func conflicts(_ work: Workplace) throws -> [String] {

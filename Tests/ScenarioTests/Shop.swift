@@ -58,6 +58,32 @@ enum Shop {
     """
 
   /// A directory with a node `shop`.
+  /// Two nodes, `shop` and its clone `field`, that synced after concurrent changes. Each line is a
+  /// command with its arguments, separated by spaces.
+  ///
+  /// - Parameters:
+  ///   - common: what the shop did before it was cloned.
+  ///   - files: files of the workplace, by name.
+  static func synced(
+    _ common: [String], files: [String: String] = [:], field: [String], shop: [String]
+  ) throws -> Workplace {
+    let work = try open()
+    for (name, text) in files { try work.write(name, text) }
+    func run(_ node: String, _ commands: [String]) throws {
+      for command in commands {
+        let words = command.split(separator: " ").map(String.init)
+        let result = try Tool.run(Tool.path, ["-C", node] + words, in: work.path)
+        #expect(result.status == 0, "\(command): \(result.errors)")
+      }
+    }
+    try run("shop", common)
+    try work.stemma("clone", "shop", "field", "--name", "field")
+    try run("field", field)
+    try run("shop", shop)
+    try work.stemma("-C", "field", "sync")
+    return work
+  }
+
   static func open() throws -> Workplace {
     let work = try Workplace()
     try work.write("shop.graphql", schema)

@@ -6,17 +6,20 @@ import Testing
 struct ShownConflictTests {
   /// Two synced nodes: the name of a customer and the existence of a team are in conflict.
   private func met() throws -> Workplace {
-    let work = try Shop.open()
-    try work.stemma("-C", "shop", "create", "Customer", "id=ada", "name=Ada")
-    try work.stemma("-C", "shop", "create", "Customer", "id=bea", "name=Bea")
-    try work.stemma("-C", "shop", "create", "Team", "id=blue", "name=Blue")
-    try work.stemma("clone", "shop", "field", "--name", "field")
-    try work.stemma("-C", "field", "update", "Customer", "ada", "name=Field")
-    try work.stemma("-C", "shop", "update", "Customer", "ada", "name=Shop")
-    try work.stemma("-C", "field", "delete", "Team", "blue")
-    try work.stemma("-C", "shop", "update", "Team", "blue", "name=Bleu")
-    try work.stemma("-C", "field", "sync")
-    return work
+    try Shop.synced(
+      [
+        "create Customer id=ada name=Ada",
+        "create Customer id=bea name=Bea",
+        "create Team id=blue name=Blue",
+      ],
+      field: [
+        "update Customer ada name=Field",
+        "delete Team blue",
+      ],
+      shop: [
+        "update Customer ada name=Shop",
+        "update Team blue name=Bleu",
+      ])
   }
 
   @Test("get and list mark a field in conflict, and name the command that shows its values")
