@@ -1,3 +1,5 @@
+@_exported import enum StemmaNode.ErrorCode
+
 #if canImport(FoundationEssentials)
   @_exported import struct FoundationEssentials.Data
   @_exported import struct FoundationEssentials.Date

@@ -59,7 +59,7 @@ final class SQLiteSource: MutationSource {
         what: contents.tables.isEmpty
           ? "\(path) has no tables"
           : "no table of \(path) (\(names)) is that of \(only.map { "the model \($0.name)" } ?? "a model"); "
-            + "`stemma schema infer` makes a schema of such a file")
+            + "\(step: .inferSchema) makes a schema of such a file")
     }
     if only == nil {
       for omitted in contents.omittedObjects { notice(SchemaInference.notice(omitted)) }

@@ -2,32 +2,34 @@ import Foundation
 import StemmaEvents
 import StemmaLog
 import StemmaMerge
+import StemmaReplication
 import StemmaSchema
 import StemmaTables
 
 /// Texts of all errors: the object, the cause and the next step.
 package enum Explanations {
-  package static func text(of error: NodeError) -> String {
+  package static func text(of error: NodeError) -> Notice {
     switch error {
     case .noNode(let path):
-      "there is no node in \(path) or above it; make one with `stemma init DIR`, or name one with -C"
+      "there is no node in \(path) or above it; make one with \(step: .initialize), or name one with -C"
     case .alreadyANode(let path, let source):
       "\(path) holds a node already; choose another directory"
-        + (source.map { ", or fetch what \($0) has with `\(command("pull \(word($0))", at: path))`" } ?? "")
+        + (source.map { ", or fetch what \($0) has with \(step: .pull($0, directory: path))" } ?? "")
     case .unfinishedClone(let path, let source, let reason):
       (reason.map { text(of: $0) + "; " } ?? "")
         + "\(path) holds an unfinished clone\(source.map { " of \($0)" } ?? ""); "
-        + "`\(command(source == nil ? "pull PEER" : "pull", at: path))` goes on with it"
+        + "\(step: .pull(source == nil ? NextStep.peer : nil, directory: path)) goes on with it"
         + (reason == nil ? "; or take that directory away" : "")
     case .logWithoutMetadata(let path):
       "there is a log in \(path), and no \(NodeMetadata.fileName) beside it; put that file back from a backup, or choose "
         + "another directory"
     case .lostMetadata(let path, true):
       "the node in \(path) has lost its \(NodeMetadata.fileName), and has the copy of it: "
-        + "`cp \(word(Node.path(path, NodeMetadata.copyName))) \(word(Node.path(path, NodeMetadata.fileName)))` brings it back"
+        + "\(step: .copyMetadata(from: Node.path(path, NodeMetadata.copyName), to: Node.path(path, NodeMetadata.fileName))) "
+        + "brings it back"
     case .lostMetadata(let path, false):
       "the node in \(path) has lost its \(NodeMetadata.fileName) and the copy of it; put them back from a backup, or make a new "
-        + "one with `\(command("repair --name NAME", at: path))`: the log is kept; "
+        + "one with \(step: .repairMetadata(directory: path)): the log is kept; "
         + "set scope and remotes again"
     case .noParent(let path):
       "\(path) cannot be made: the directory \(Log.parent(of: path)) is not there; make it first"
@@ -37,17 +39,17 @@ package enum Explanations {
       "\(text(of: error)); temporary files are made there: name another folder, with `TMPDIR`"
     case .badMetadata(let path, let what):
       "\(path): \(what); restore it from a backup, or take it away, and its copy if there is "
-        + "one, and `\(command("repair --name NAME", at: Log.parent(of: path)))` makes a new one"
+        + "one, and \(step: .repairMetadata(directory: Log.parent(of: path))) makes a new one"
     case .noSchema(let path): "\(path) is missing or empty; " + restoring(schema: path)
     case .badSchema(let path, let what): "\(path): \(what); " + restoring(schema: path)
     case .newerFormat(let path, let found, let supported):
       "\(path) has format \(found), this program knows up to \(supported); update it"
-    case .schema(let error): error.description
+    case .schema(let error): Notice(error.description)
     case .refusedSchema(let refusals): "the schema is refused: \(refusals.joined(separator: "; "))"
     case .mutation(let error): text(of: error)
     case .log(let error): text(of: error)
     case .tables(let error): text(of: error)
-    case .replication(let error): error.description
+    case .replication(let error): text(of: error)
     case .inspection(let error): text(of: error)
     // `importLine` adds source and line.
     case .lineTooLong(_, _, let limit): "the line is longer than \(limit >> 20) MiB; split the record"
@@ -65,32 +67,30 @@ package enum Explanations {
     case .unknownRemote(let name, let known):
       "`\(name)` is neither a remote\(known.isEmpty ? "" : " (there are \(known.joined(separator: ", ")))") nor a directory with a node"
     case .notAPeer(let path, let reason): "\(path): \(reason)"
-    case .noRemotes: "this node has no remotes; name a peer's directory, or add one with `stemma remote add`"
+    case .noRemotes: "this node has no remotes; name a peer's directory, or add one with \(step: .addRemote)"
     case .scopeChanged(let node):
       "the scope of \(node) changed during the exchange; run the command again"
     case .unacknowledged(let partition, let events):
       "partition \(partition) has events (up to number \(events)) that no peer is known to hold; "
         + "push first, or give them up with --discard"
-    case .corrupt(let what): what
+    case .corrupt(let what): Notice(what)
     case .missing(let missing): text(of: missing)
     case .corruptPartition(let partition):
       "the log has lost events of partition \(partition), or may have, so its records can only be read until that is "
-        + "repaired; `stemma verify` shows how"
+        + "repaired; \(step: .verify) shows how"
     case .duplicateEvents(let node, let path, let partition, let event):
       "the log of \(node) has \(event) of partition \(partition) twice: a machine was set back and wrote again; "
-        + "`\(command("repair --fork", at: path))` repairs that; nothing is written or exchanged before"
+        + "\(step: .repairFork(directory: path, hasPeer: false)) repairs that; nothing is written or exchanged before"
     case .abandoned: "the commit was abandoned; nothing of it was written"
+    case .unforeseen(let what): Notice(what)
     }
   }
 
   /// The text of an error, for use before a semicolon.
-  private static func clause(of error: NodeError) -> String {
-    let text = text(of: error)
-    return text.hasSuffix(".") ? String(text.dropLast()) : text
-  }
+  private static func clause(of error: NodeError) -> Notice { text(of: error).droppingFullStop() }
 
   /// The step before an import continues. The error of a corrupt file includes it.
-  private static func remedy(of reason: NodeError) -> String {
+  private static func remedy(of reason: NodeError) -> Notice {
     switch reason {
     // The line is not at fault.
     case .malformedInput, .cannotRead, .log, .tables, .corrupt, .missing, .corruptPartition, .duplicateEvents:
@@ -103,37 +103,37 @@ package enum Explanations {
     "a time (2026-11-21T05:14:01Z, 2026-11-21, 2h, yesterday), a position (@5718) or an event (NAME:SEQUENCE, or "
     + "the first digits of its digest)"
 
-  package static func text(of error: InspectionError) -> String {
+  package static func text(of error: InspectionError) -> Notice {
     switch error {
     case .notAPointInTime(let text): "`\(text)` is no point in history; write \(pointsInTime)"
     case .notAPointInTimeOrNode(let text):
       "`\(text)` is neither a point in history nor a node; write \(pointsInTime), or name a remote or a node's directory"
     case .notAnEvent(let text):
       "`\(text)` names nothing in the log; write a position (@5718), an event (NAME:SEQUENCE, or the first digits of its "
-        + "digest) or, where one is taken, a commit (NAME.NUMBER; `stemma log --stat` shows them)"
+        + "digest) or, where one is taken, a commit (NAME.NUMBER; \(step: .listCommits) shows them)"
     case .noSuchEvent(let text, let partition):
-      "there is no event `\(text)` in \(partition.map { "partition \($0) of " } ?? "")this node; `stemma log` lists them"
+      "there is no event `\(text)` in \(partition.map { "partition \($0) of " } ?? "")this node; \(step: .listEvents) lists them"
     case .beyondTheEnd(let text, let last):
       "`\(text)` lies beyond the end of the log; \(last.map { "the last event is @\($0)" } ?? "it has no events")"
     case .daysOrEvent(let text, let events):
       "`\(text)` may be so many days ago, or the event \(list(events, "or")); write the days as hours"
         + (Int(text.dropLast()).map { " (\($0 * 24)h)" } ?? "") + ", or more digits of the digest"
     case .severalEvents(let text, let names, let takesPartition):
-      "`\(text)` may be \(list(names, "or")); name it by its position or digest (`stemma log` shows them)"
+      "`\(text)` may be \(list(names, "or")); name it by its position or digest (\(step: .listEvents) shows them)"
         + (takesPartition ? ", or add --partition" : "")
     case .severalCommits(let text, let names): "`\(text)` may be \(list(names, "or"))"
     case .noSuchCommit(let text):
-      "there is no commit `\(text)` in this node; `stemma log --stat` lists them"
+      "there is no commit `\(text)` in this node; \(step: .listCommits) lists them"
     case .overwritten(let event, let record, let field, let later):
       "\(field) of \(record) was written after \(event), by \(later); undo that first, or use --force"
     case .emptyPast(let records):
       "the node held no event at that time, so this would delete \(counted(records, "record")); name a later time "
-        + "(`stemma log --reverse` shows the first), or use --force"
+        + "(\(step: .listFirstEvents) shows the first), or use --force"
     case .takesAlong(let records):
       "\(list(records, "and")) would be deleted too, or lose a link, with a record that has to go; --force does it, -n "
         + "with it shows what"
     case .existenceInConflict(let record):
-      "whether \(record) exists is an open conflict; decide with `stemma resolve \(record) --keep` or --delete"
+      "whether \(record) exists is an open conflict; decide with \(step: .decideExistence(record))"
     case .changedMeanwhile:
       "others have written in the meantime, and the changes are not those that were shown any more; nothing was "
         + "written; look again"
@@ -144,19 +144,19 @@ package enum Explanations {
     }
   }
 
-  private static func text(of missing: MissingEvents) -> String {
+  private static func text(of missing: MissingEvents) -> Notice {
     let first = missing.places.first.map { "log/\($0.file) is corrupt at byte \($0.offset)" }
     let others = missing.places.count > 1 ? " and in \(counted(missing.places.count - 1, "other place"))" : ""
     let why = (first ?? "the log is corrupt") + others
-    let advice = "; `stemma verify` lists all"
-    if let record = missing.record { return "\(record) may have lost events: " + why + advice }
+    let advice: Notice = "; \(step: .verify) lists all"
+    if let record = missing.record { return "\(record) may have lost events: \(why)\(advice)" }
     if missing.isTold {
-      return "what cannot be read is left out, and what would be wrong without it" + advice
+      return "what cannot be read is left out, and what would be wrong without it\(advice)"
     }
     guard let words = RecordedCorruption.words(missing.losses) else {
-      return why + (missing.isVague ? ", and the lost events cannot be determined" : "") + advice
+      return "\(why)\(missing.isVague ? ", and the lost events cannot be determined" : "")\(advice)"
     }
-    return "\(words) cannot be read; they are left out, and what would be wrong without them: " + why + advice
+    return "\(words) cannot be read; they are left out, and what would be wrong without them: \(why)\(advice)"
   }
 
   static func list(_ texts: [String], _ word: String) -> String {
@@ -167,20 +167,20 @@ package enum Explanations {
     return texts.dropLast().joined(separator: ", ") + " \(word) \(last)"
   }
 
-  package static func text(of error: MutationError) -> String {
+  package static func text(of error: MutationError) -> Notice {
     switch error {
     case .notJSON(let error): "this is not JSON: \(text(of: error))"
-    case .wrongShape(let what): what
+    case .wrongShape(let what): Notice(what)
     case .unknownOperation(let name):
       "unknown op `\(name)`; there are \(Mutation.Operation.allCases.map(\.rawValue).joined(separator: ", "))"
     case .unknownModel(let name, let known):
-      "unknown model `\(name)`\(suggestion(name, known, else: "`stemma schema show` lists all"))"
+      "unknown model `\(name)`\(suggestion(name, known, else: "\(step: .listModels) lists all"))"
     case .unknownField(let model, let field, let known):
       "\(model) has no field `\(field)`\(suggestion(field, known))"
     case .unknownRelationship(let model, let name, let known):
       "\(model) has no relationship `\(name)`"
         + (known.isEmpty ? "" : "; there are \(known.joined(separator: ", "))")
-    case .value(let error): text(of: error)
+    case .value(let error): Notice(text(of: error))
     case .missingKey(let model, let parts): "\(model) needs a key with \(parts.joined(separator: " and "))"
     case .missingField(let model, let key, let field):
       "\(model) \(key) needs a value for the required field `\(field)`"
@@ -199,13 +199,13 @@ package enum Explanations {
     case .restricted(let model, let key, let by, let count):
       "\(model) \(key) still has \(count) \(by); delete or unlink them first"
     case .outsideScope(let partition):
-      "partition \(partition) is outside of this node's scope; add it with `stemma scope add '\(partition)'`"
+      "partition \(partition) is outside of this node's scope; add it with \(step: .addToScope(partition))"
     case .revisionMismatch(let model, let key, let expected, let current):
       "\(model) \(key) is at revision \(current), not \(expected.isEmpty ? "at none" : expected); read it again"
     case .noConflict(let model, let key, let field, let kind):
       "\(field.map { "`\($0)` of " } ?? "")\(model) \(key) "
         + (kind.map { "is in no conflict of the kind \($0)" } ?? "is not in conflict")
-        + "; `stemma conflicts` lists what is"
+        + "; \(step: .listConflicts()) lists what is"
     case .noCandidate(let model, let key, let field, let asked, let count):
       "\(field.map { "`\($0)` of " } ?? "")\(model) \(key) has \(count) candidates, and `\(asked)` is none of them"
     case .severalConflicts(let model, let key, let names):
@@ -236,22 +236,48 @@ package enum Explanations {
     return "\(what) at byte \(error.offset)"
   }
 
-  package static func text(of error: LogError) -> String {
-    guard case .system(let path, let operation, let code) = error, isRefusalToLock(error) else {
-      return error.description
+  package static func text(of error: LogError) -> Notice {
+    switch error {
+    case .corrupt(_, _, let flaw) where flaw.isDuplicate: "\(error)"
+    case .corrupt: "\(error); \(step: .verify) lists all corruption"
+    case .noManifest: "\(error); \(step: .repairManifest) rebuilds it from the files"
+    case .noLog:
+      "\(error): put it back from a backup, or go on with \(step: .clone(nil)); only the tables are left here"
+    case .system(let path, let operation, let code) where isRefusalToLock(error):
+      "\(operation) \(path): \(system(code)); this node can only be read here: "
+        + "\(step: .clone(String(path.dropLast(Node.lockFileName.count + 1)))) makes one that can be written"
+    case .system(_, _, EIO): failedDisk("\(error)")
+    default: "\(error)"
     }
-    return "\(operation) \(path): \(system(code)); this node can only be read here: "
-      + "`stemma clone \(path.dropLast(Node.lockFileName.count + 1)) DIR` makes one that can be written"
+  }
+
+  private static func failedDisk(_ failure: Notice) -> Notice {
+    "\(failure); then \(step: .verify) lists what is corrupt, and \(step: .repair(from: [NextStep.peer])) puts it back"
+  }
+
+  package static func text(of error: ReplicationError) -> Notice {
+    switch error {
+    case .sameLog:
+      "\(error); if both were written to since, run \(step: .repairFork(hasPeer: true)) on one of them, and sync again; "
+        + "if only one was, make the other again with \(step: .clone(nil))"
+    case .fork:
+      "\(error); run \(step: .repairFork(hasPeer: true)) on the one that was copied or set back, and then on every node "
+        + "that is still refused"
+    case .corruptLog, .inconsistentLog: "\(error); run \(step: .verify) on that node"
+    case .refusedByPeer(let inner): "the peer refused: \(text(of: inner))"
+    default: "\(error)"
+    }
   }
 
   /// A notice for an incomplete node, which may look empty or complete.
-  package static let unfinishedClone = "this node is an unfinished clone; `stemma pull` goes on with it"
+  package static let unfinishedClone: Notice =
+    "this node is an unfinished clone; \(step: .pull(nil)) goes on with it"
   /// The same for a peer.
-  package static let unfinishedPeer =
-    "it is an unfinished clone, which may lack events; `stemma pull` there goes on with it"
+  package static let unfinishedPeer: Notice =
+    "it is an unfinished clone, which may lack events; \(step: .pull(nil)) there goes on with it"
 
-  private static func restoring(schema path: String) -> String {
-    "restore it from a backup, or take it from another node of the same data: `stemma -C OTHER schema show > \(word(path))`"
+  private static func restoring(schema path: String) -> Notice {
+    "restore it from a backup, or take it from another node of the same data: \(step: .restoreSchema(path))"
   }
 
   package static func text(of reason: RebuildReason) -> String {
@@ -265,17 +291,18 @@ package enum Explanations {
     }
   }
 
-  package static func text(of error: TablesError) -> String {
+  package static func text(of error: TablesError) -> Notice {
     switch error {
     case .needsRebuild(let path, let reason):
-      "\(path) cannot be used (\(text(of: reason))); `\(command("rebuild", at: Log.parent(of: path)))` rebuilds it from "
+      "\(path) cannot be used (\(text(of: reason))); \(step: .rebuild(directory: Log.parent(of: path))) rebuilds it from "
         + "the log"
     case .rebuilt(let path, let reason):
       "\(path) could not be used (\(text(of: reason))), and was rebuilt from the log; try again"
     case .replaced(let path): "\(path) was rebuilt by another process; try again"
     case .busy(let path): "\(path) is kept busy by another process; try again, or wait longer with --wait"
     case .sqlite(let path, _, let message): sqlite(error, path, message)
-    case .io(let path, let operation, let code): System.failure(of: operation, at: path, code)
+    case .io(let path, let operation, EIO): failedDisk(Notice(System.failure(of: operation, at: path, EIO)))
+    case .io(let path, let operation, let code): Notice(System.failure(of: operation, at: path, code))
     case .pathTooLong(let path, let limit):
       "\(path) is longer than the \(limit) bytes that SQLite takes; choose a directory with a shorter path"
     case .gap(let partition, let id, let held):
@@ -290,17 +317,16 @@ package enum Explanations {
     case .unknownField(let model, let field): "\(model) has no field `\(field)`"
     case .unknownRelationship(let model, let name): "\(model) has no relationship `\(name)`"
     case .notAQuery(let sql): "`\(sql)` is not one statement that only reads"
-    case .inconsistent(let what): what
+    case .inconsistent(let what): Notice(what)
     }
   }
 
-  private static func sqlite(_ error: TablesError, _ path: String, _ message: String) -> String {
+  private static func sqlite(_ error: TablesError, _ path: String, _ message: String) -> Notice {
     let says = "SQLite says \(message)"
     // The query is wrong, not the file.
     if error.isOfTheQuery {
-      return says
-        + (message.hasPrefix("no such table")
-          ? "; `stemma query 'SELECT name FROM sqlite_schema'` lists what there is" : "")
+      return message.hasPrefix("no such table")
+        ? "\(says); \(step: .listTables) lists what there is" : Notice(says)
     }
     if error.isDiskFull {
       return "\(path): \(says); make room there, or, if there is room, see that its disk is well and "
@@ -328,26 +354,6 @@ package enum Explanations {
 
   private static func system(_ code: Int32) -> String { System.text(of: code) }
 
-  /// A command for the node in a directory.
-  private static func command(_ words: String, at directory: String) -> String {
-    "stemma \(directory == "." ? "" : "-C \(word(directory)) ")\(words)"
-  }
-
-  /// Quotes a text as one word for a shell.
-  private static func word(_ text: String) -> String {
-    let plain = text.utf8.allSatisfy { $0 >= 0x80 || "/.-_+=:@,%".utf8.contains($0) || isLetterOrDigit($0) }
-    return plain && !text.isEmpty ? text : "'\(text.replacing("'", with: "'\\''"))'"
-  }
-
-  private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
-    switch byte {
-    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-      UInt8(ascii: "0")...UInt8(ascii: "9"):
-      true
-    default: false
-    }
-  }
-
   /// A duration in its largest unit.
   static func duration(_ milliseconds: UInt64) -> String {
     let seconds = milliseconds / 1000
@@ -360,9 +366,9 @@ package enum Explanations {
   }
 
   /// `; did you mean X?` if a known name is similar, otherwise the known names.
-  package static func suggestion(_ name: String, _ known: [String], else fallback: String? = nil) -> String {
+  package static func suggestion(_ name: String, _ known: [String], else fallback: Notice? = nil) -> Notice {
     if let near = Spelling.nearest(to: name, among: known) { return "; did you mean `\(near)`?" }
-    if let fallback { return "; " + fallback }
+    if let fallback { return "; \(fallback)" }
     return known.isEmpty || known.count > 12 ? "" : "; there are \(known.joined(separator: ", "))"
   }
 }

@@ -276,7 +276,7 @@ extension Node {
           guard case .needsRebuild = error else { throw error }
         }
       }
-      var notices: [String] = []
+      var notices: [Notice] = []
       let isCurrent = token == end
       let canFollow = try isCorrupt && !isCurrent && !metadata.isUnfinished && log.stillMatches(token)
       let isUsable = takesAll || !metadata.isUnfinished && (isCurrent || takesBehind)
@@ -308,7 +308,7 @@ extension Node {
               guard case .tables(.needsRebuild) = error else { throw error }
             }
           }
-          if !isKnown { node.notices.append("the log is corrupt; `stemma verify` says where") }
+          if !isKnown { node.notices.append("the log is corrupt; \(step: .verify) says where") }
         }
         return node
       }

@@ -11,7 +11,7 @@ package struct NodeStatus: Sendable {
     package var address: String
     /// Events that only the peer has, or only this node, by partition; nil: unreachable.
     package var lag: [(partition: String, behind: UInt64, ahead: UInt64)]?
-    package var problem: String?
+    package var problem: Notice?
     package var lastExchange: LastExchange?
     /// Whether it holds different events under the same ids.
     package var isForked = false
@@ -19,15 +19,15 @@ package struct NodeStatus: Sendable {
     package var behind: UInt64 { (lag ?? []).reduce(0) { $0 + $1.behind } }
     package var ahead: UInt64 { (lag ?? []).reduce(0) { $0 + $1.ahead } }
 
-    package var text: String {
-      distance + (lastExchange.map { "; \($0.text)" } ?? "")
+    package var text: Notice {
+      "\(distance)\(lastExchange.map { "; \($0.text)" } ?? "")"
     }
 
-    private var distance: String {
+    private var distance: Notice {
       if let problem { return problem }
       if behind == 0 && ahead == 0 { return "in sync" }
-      return [behind > 0 ? "behind by \(behind)" : "", ahead > 0 ? "ahead by \(ahead)" : ""]
-        .filter { !$0.isEmpty }.joined(separator: ", ")
+      let parts = [behind > 0 ? "behind by \(behind)" : "", ahead > 0 ? "ahead by \(ahead)" : ""]
+      return Notice(parts.filter { !$0.isEmpty }.joined(separator: ", "))
     }
   }
 
@@ -42,7 +42,7 @@ package struct NodeStatus: Sendable {
   package var records: UInt64
   package var conflicts: UInt64
   package var peers: [Peer]
-  package var notices: [String]
+  package var notices: [Notice]
   /// Whether `status --check` succeeds. It fails for recorded corruption, an unrecognized file, a
   /// duplicate event id, a dangling reference or a field with another type at a peer. It also fails
   /// for a forked peer, and for a remote whose last exchange failed or left partitions out.
@@ -62,7 +62,8 @@ extension Node {
   /// The number of files that a notice names.
   private static let unrecognizedInWords = 3
 
-  package func status() throws(NodeError) -> NodeStatus {
+  /// - Parameter spelling: the spelling of steps in the JSON form.
+  package func status(spelling: (NextStep) -> String = \.description) throws(NodeError) -> NodeStatus {
     let files = try Self.wrapping { try log.files() }
     let contents = try reading { try $0.partitions() }
     let (conflicts, dangling) = try countConflicts()
@@ -89,14 +90,15 @@ extension Node {
     }
     if log.isSealingHeldUp {
       notices.append(
-        "the journal grows and is not sealed as long as the log is corrupt; `stemma verify` shows the repair")
+        "the journal grows and is not sealed as long as the log is corrupt; \(step: .verify) shows the repair"
+      )
     }
     let recorded = Set(metadata.corruption?.places.map(\.file) ?? [])
     let unreadable = files.filter { $0.kind == .corrupt && !recorded.contains($0.path.fileName) }
     if !unreadable.isEmpty {
       let names = unreadable.prefix(Self.unrecognizedInWords).map(\.path.fileName).joined(separator: ", ")
       notices.append(
-        "\(counted(UInt64(unreadable.count), "file")) of log/ cannot be read: \(names); `stemma verify` lists what "
+        "\(counted(UInt64(unreadable.count), "file")) of log/ cannot be read: \(names); \(step: .verify) lists what "
           + "was lost")
     }
     let unrecognized = try Self.wrapping { try log.unrecognizedFiles() }
@@ -105,13 +107,12 @@ extension Node {
       notices.append(
         "log/ contains \(counted(UInt64(unrecognized.count), "unrecognized file")): \(names)"
           + (unrecognized.count > Self.unrecognizedInWords ? " and so on" : "")
-          + "; `stemma verify` describes "
-          + (unrecognized.count == 1 ? "it" : "them"))
+          + "; \(step: .verify) describes \(unrecognized.count == 1 ? "it" : "them")")
     }
     if dangling > 0 {
       notices.append(
         "\(counted(dangling, "reference")) \(dangling == 1 ? "leads" : "lead") to a record that is missing; "
-          + "`stemma conflicts --kind dangling` lists \(dangling == 1 ? "it" : "them")")
+          + "\(step: .listConflicts(kind: "dangling")) lists \(dangling == 1 ? "it" : "them")")
     }
     let differing = metadata.peerTypes.compactMap { $0.difference(from: schema) }
     notices += differing.map(\.sentence)
@@ -153,7 +154,8 @@ extension Node {
         ("missing", .array((metadata.corruption?.losses ?? []).map(\.json))),
         ("unrecognizedFiles", .array(unrecognized.map { .string($0) })),
         ("schemaDifferences", .array(differing.map(\.json))), ("isSound", .bool(isSound)),
-        ("peers", .array(peers.map(\.json))), ("notices", .array(notices.map { .string($0) })),
+        ("peers", .array(peers.map { $0.json(spelling) })),
+        ("notices", .array(notices.map { .string($0.text(spelling)) })),
       ]),
       events: events, partitions: contents.count, largestPartitions: largest, files: files.count,
       logBytes: logBytes,
@@ -215,7 +217,7 @@ extension Node {
 }
 
 extension NodeStatus.Peer {
-  fileprivate var json: JSON {
+  fileprivate func json(_ spelling: (NextStep) -> String) -> JSON {
     .object([
       ("name", .string(name)), ("address", .string(address)),
       ("behind", lag == nil ? .null : .int(Int64(clamping: behind))),
@@ -232,7 +234,7 @@ extension NodeStatus.Peer {
             )
           })
       ),
-      ("problem", problem.map { .string($0) } ?? .null),
+      ("problem", problem.map { .string($0.text(spelling)) } ?? .null),
       ("lastExchange", lastExchange?.json ?? .null),
     ])
   }

@@ -35,7 +35,7 @@ package final class Node {
   package internal(set) var schema: Schema
   package internal(set) var schemaWarnings: [Diagnostic] = []
   /// Warnings for people about the opening and later operations; one sentence each.
-  package internal(set) var notices: [String] = []
+  package internal(set) var notices: [Notice] = []
 
   package let options: OpeningOptions
   package let log: Log
@@ -96,10 +96,10 @@ package final class Node {
       throw .replication(error)
     } catch let error as MutationError { throw .mutation(error) } catch let error as InspectionError {
       throw .inspection(error)
-    } catch {
-      // An error of Foundation.
-      throw .corrupt(what: error.localizedDescription)
-    }
+    } catch let error as CocoaError {
+      let code = (error.underlying as? POSIXError)?.code.rawValue ?? EIO
+      throw .log(.system(path: error.filePath ?? "", operation: "access", errno: code))
+    } catch { throw .unforeseen("\(error)") }
   }
 
   // MARK: The metadata

@@ -74,7 +74,7 @@ extension ReplicationError {
       writer.append(cut: why)
     case .incomplete(let what): writer.append(code: 14, what)
     case .failed(let what): writer.append(code: 15, what)
-    case .corruptLog: writer.append(code: 15, description)
+    case .corruptLog, .inconsistentLog: writer.append(code: 15, description)
     case .scope(let error): writer.append(code: 1, "scope", error.description)
     case .refusedByPeer(let error): error.encode(into: &writer)
     }

@@ -31,6 +31,8 @@ package enum ReplicationError: Error, Hashable, Sendable {
   case incomplete(String)
   /// A failure of the node itself, in its log or on its disk, and not of the peer's data.
   case failed(String)
+  /// The log contradicts itself or its tables. The peer receives `failed`.
+  case inconsistentLog(String)
   /// Corruption of the node's log, found while reading it for the peer, which receives `failed`.
   case corruptLog(Corruption)
   /// Patterns that form no scope.
@@ -81,7 +83,7 @@ extension ReplicationError {
 }
 
 extension ReplicationError: CustomStringConvertible {
-  /// The defect, its place, and the next step.
+  /// The defect and its place.
   package var description: String {
     switch self {
     case .malformed(let subject, let found): "\(subject) is malformed: \(found)"
@@ -90,9 +92,7 @@ extension ReplicationError: CustomStringConvertible {
       "\(subject) has version \(found), this program knows up to \(supported); update it"
     case .corrupt(let subject, let found): "\(subject) is corrupt: \(found); nothing of it was taken"
     case .sameLog(let id):
-      "both nodes have the log id \(id): one directory is a copy of the other; "
-        + "if both were written to since, run `stemma repair --fork --from PEER` on one of them, and sync again; if only one was, "
-        + "make the other again with `stemma clone`"
+      "both nodes have the log id \(id): one directory is a copy of the other"
     case .schemaConflict(let conflicts): "the schemas do not fit: \(conflicts.joined(separator: "; "))"
     case .schemaUnreadable(let why): "the peer's schema cannot be read: \(why)"
     case .notPermitted(let partitions):
@@ -104,9 +104,9 @@ extension ReplicationError: CustomStringConvertible {
     case .foreignPartition(let partition): "\(partition) was not asked for"
     case .hostileEvent(let name, let why): "event \(name.id) of \(name.partition): \(why)"
     case .incomplete(let what): "the transfer ended early: \(what); run it again, it goes on from here"
-    case .failed(let what): what
+    case .failed(let what), .inconsistentLog(let what): what
     case .corruptLog(let corruption):
-      "\(corruption.path) is corrupt at byte \(corruption.offset); run `stemma verify` on that node"
+      "\(corruption.path) is corrupt at byte \(corruption.offset)"
     case .scope(let error): error.description
     case .refusedByPeer(let error): "the peer refused: \(error)"
     }
@@ -116,7 +116,6 @@ extension ReplicationError: CustomStringConvertible {
 extension Fork: CustomStringConvertible {
   package var description: String {
     "\(partition): \(finder.node) and \(peer.node) hold different events of origin \(origin) at or before "
-      + "\(sequence) (\(finder.hash) and \(peer.hash)); run `stemma repair --fork --from PEER` on the one "
-      + "that was copied or set back, and then on every node that is still refused"
+      + "\(sequence) (\(finder.hash) and \(peer.hash))"
   }
 }

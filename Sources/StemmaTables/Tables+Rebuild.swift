@@ -19,8 +19,8 @@ extension Tables {
   /// The caller holds the node's writer lock, and then closes its connections to the old file.
   ///
   /// - Parameters:
-  ///   - versionVector: the streams' heads, if the log has them; otherwise the events determine them.
-  ///     Pass nil with a filter.
+  ///   - versionVector: the streams' heads, if the log has them; otherwise the events determine
+  ///     them. Pass nil with a filter.
   ///   - token: the log position up to which events are read.
   ///   - ownOrigins: the origins of this node, whose events do not advance the clock.
   ///   - progress: called every few thousand events; may throw to stop the rebuild.

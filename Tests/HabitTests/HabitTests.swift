@@ -125,6 +125,16 @@ struct HabitTests {
     }
   }
 
+  @Test("no module names a command of the tool: each interface spells the next step itself")
+  func modulesNameNoCommand() throws {
+    let command = #/"[^"]*\bstemma [a-z]/#
+    for file in try Self.files(in: "Sources") {
+      for (index, line) in file.lines.enumerated() where !line.trimmed.hasPrefix("//") {
+        if line.contains(command) { Issue.record("\(file.path):\(index + 1) names a command") }
+      }
+    }
+  }
+
   @Test("sources have no forced results, and no file is too long to have one subject")
   func sourcesAreCalm() throws {
     let forcing = #/\b(try[!?]|as!|fatalError\()/#

@@ -15,7 +15,7 @@ struct RoomTests {
     "StemmaReplication": [(".", "Scopes")],
   ]
 
-  /// Where a folder uses a type of another one of its module.
+  /// The place where a folder uses a type of another folder.
   private struct Use {
     var file: String
     var type: String
@@ -103,7 +103,7 @@ struct RoomTests {
       for line in Self.code(of: file.lines) where line.first?.isWhitespace == false {
         let words = Self.words(line)
         guard let place = words.firstIndex(where: { Self.keywords.contains($0) || $0 == "extension" }),
-          place + 1 < words.count, words.first != "import"
+          place + 1 < words.count, !words.contains("import")
         else { continue }
         // `extension A.B` extends `B`.
         let isMember = words.count > place + 2 && line.contains("\(words[place + 1]).\(words[place + 2])")
@@ -168,7 +168,7 @@ struct RoomTests {
     code.compactMap { line in
       let words = words(line)
       guard let place = words.firstIndex(where: keywords.contains), place + 1 < words.count,
-        words.first != "import", !["func", "var", "let"].contains(words[place + 1])
+        !words.contains("import"), !["func", "var", "let"].contains(words[place + 1])
       else { return nil }
       return (words[place + 1], line.first?.isWhitespace == true)
     }

@@ -205,7 +205,9 @@ struct WayOutTests {
     try FileManager.default.copyItem(atPath: work.file("node"), toPath: work.file("twin"))
     try beTheOnlyOne("twin", in: work)
     let pure = try work.attempt("-C", "node", "sync", "twin")
-    #expect(pure.status == 65 && pure.errors.contains("make the other again with `stemma clone`"), "\(pure)")
+    #expect(
+      pure.status == 65 && pure.errors.contains("make the other again with `stemma clone PEER DIR`"),
+      "\(pure)")
     try work.stemma("-C", "node", "create", "Row", "tenant=x", "n=1", "text=mine")
     try work.stemma("-C", "twin", "create", "Row", "tenant=x", "n=2", "text=other")
     try work.stemma("-C", "twin", "create", "Row", "tenant=y", "n=1", "text=other")

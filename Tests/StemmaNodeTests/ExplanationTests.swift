@@ -27,11 +27,13 @@ import Testing
     for (code, message, advice) in cases {
       #expect(
         Explanations.text(of: TablesError.sqlite(path: "n/tables.sqlite", code: code, message: message))
+          .description
           == "n/tables.sqlite: SQLite says \(message); \(advice)")
     }
     #expect(
       Explanations.text(
-        of: TablesError.sqlite(path: "t", code: 1, message: "near \"x\": syntax error"))
+        of: TablesError.sqlite(path: "t", code: 1, message: "near \"x\": syntax error")
+      ).description
         == "SQLite says near \"x\": syntax error")
   }
 }

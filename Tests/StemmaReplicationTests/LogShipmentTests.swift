@@ -139,7 +139,7 @@ import StemmaSimulation
     ahead[Partition("t=700"), node.origin].sequence = SequenceNumber(6)
     #expect {
       _ = try pull(sender, into: log("other", id: 3), scope, versionVector: ahead)
-    } throws: { error in if case .failed = error as? ReplicationError { true } else { false } }
+    } throws: { error in if case .inconsistentLog = error as? ReplicationError { true } else { false } }
   }
 
   @Test func nothingAboveTheDurableEndIsShown() throws {

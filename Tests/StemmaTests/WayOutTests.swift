@@ -33,7 +33,9 @@ struct WayOutTests {
     do {
       _ = try await SQL<Chore>("SELECT title, * FROM chores").fetchAll(store)
       Issue.record("columns of something else are no record")
-    } catch StoreError.failed(let why) { #expect(why.contains(#"SELECT \(columns: Chore.self)"#)) }
+    } catch StoreError.failed(.invalidQuery, let why) {
+      #expect(why.contains(#"SELECT \(columns: Chore.self)"#))
+    }
     await #expect(throws: StoreError.self) { try await SQL<Chore>("SELECT 1").fetchOne(store) }
     let right = SQL<Chore>("SELECT \(columns: Chore.self), 1 FROM \(Chore.self) ORDER BY 1")
     #expect(try await right.fetchAll(store).map(\.id) == [1, 2, 3, 4])

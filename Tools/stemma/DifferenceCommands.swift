@@ -99,7 +99,9 @@ struct Diff: ParsableCommand {
 
   private func open(_ address: String) throws -> Node {
     let node = try Node.open(at: address, options.opening(.read))
-    if node.metadata.unfinishedClone != nil { Output.warning("\(address): \(Explanations.unfinishedPeer)") }
+    if node.metadata.unfinishedClone != nil {
+      Output.warning("\(address): \(Explanations.unfinishedPeer)" as Notice)
+    }
     return node
   }
 

@@ -21,88 +21,34 @@ struct Explanation {
     // A schema error has one line per mistake.
     if case .schema = error { spelling = .lines }
     self.init(
-      message: printable(Explanations.text(of: error), as: spelling), exitCode: Self.exitCode(of: error))
+      message: printable(Explanations.text(of: error), as: spelling), exitCode: ExitCode(error.code))
   }
+}
 
-  private static func exitCode(of error: NodeError) -> ExitCode {
-    switch error {
-    case .noNode, .noSchema, .lostMetadata: .noInput
-    case .alreadyANode, .logWithoutMetadata, .noParent, .occupied, .noTemporaryPlace: .cannotCreate
-    case .unfinishedClone(_, _, let reason): reason.map { exitCode(of: $0) } ?? .cannotCreate
-    case .badMetadata, .badSchema, .newerFormat, .schema, .refusedSchema, .lineTooLong, .malformedInput:
-      .badData
-    case .mutation(let error): exitCode(of: error)
-    case .log(let error): exitCode(of: error)
-    case .tables(let error): exitCode(of: error)
-    case .replication(let error): exitCode(of: error)
-    case .inspection(let error): exitCode(of: error)
-    case .cannotRead: .noInput
-    case .importLine(_, _, let reason, _, _), .importEnded(_, let reason, _): exitCode(of: reason)
-    case .unknownRemote, .noRemotes: .noInput
-    case .notAPeer: .unavailable
-    case .scopeChanged: .inUse
-    case .unacknowledged: .noPermission
-    case .corrupt, .missing, .corruptPartition, .duplicateEvents, .abandoned: .inputOutput
-    }
-  }
-
-  private static func exitCode(of error: MutationError) -> ExitCode {
-    switch error {
-    case .notFound, .noConflict: .noInput
-    case .outsideScope: .noPermission
-    case .revisionMismatch: .no
-    default: .badData
-    }
-  }
-
-  private static func exitCode(of error: InspectionError) -> ExitCode {
-    switch error {
-    case .noSuchEvent, .beyondTheEnd, .noSuchCommit: .noInput
-    case .overwritten, .emptyPast, .takesAlong, .existenceInConflict, .changedMeanwhile: .no
-    case .notAPointInTime, .notAPointInTimeOrNode, .notAnEvent, .daysOrEvent, .severalEvents, .severalCommits,
-      .unknownPlaceholder,
-      .unclosedPlaceholder:
-      .usage
-    }
-  }
-
-  private static func exitCode(ofSystem code: Int32) -> ExitCode {
-    [EACCES, EPERM, EROFS].contains(code) ? .noPermission : .inputOutput
-  }
-
-  private static func exitCode(of error: LogError) -> ExitCode {
-    switch error {
-    case .system(_, _, let code): exitCode(ofSystem: code)
-    case .notAFile, .corrupt, .noManifest, .poisoned, .gap: .inputOutput
-    case .newerFormat, .foreignLog, .overLimit: .badData
-    case .noLog: .noInput
-    case .logExists: .cannotCreate
-    case .inUse: .inUse
-    case .readOnly: .noPermission
-    }
-  }
-
-  private static func exitCode(of error: TablesError) -> ExitCode {
-    switch error {
-    case .busy: .inUse
-    case .pathTooLong: .cannotCreate
-    case .io(_, _, let code): exitCode(ofSystem: code)
-    case .sqlite where error.isNotPermitted: .noPermission
-    case .sqlite where error.isOfTheFiles: .inputOutput
-    case .unknownModel, .unknownField, .unknownRelationship, .notAQuery, .sqlite: .badData
-    default: .inputOutput
-    }
-  }
-
-  private static func exitCode(of error: ReplicationError) -> ExitCode {
-    switch error {
-    case .fork: .no
-    case .notPermitted: .noPermission
-    case .incomplete: .unavailable
-    case .failed, .corruptLog: .inputOutput
-    case .refusedByPeer(let inner): exitCode(of: inner)
-    default: .badData
-    }
+extension ExitCode {
+  init(_ code: ErrorCode) {
+    self =
+      switch code {
+      case .revisionMismatch, .overwritten, .unsafeUndo, .changedMeanwhile, .forked: .no
+      case .invalidAddress: .usage
+      case .noNode, .metadataLost, .schemaLost, .notFound, .noConflict, .noEvent, .noRemote, .cannotRead,
+        .noLog:
+        .noInput
+      case .unreachable, .incomplete: .unavailable
+      case .nodeExists, .unfinishedClone, .cannotCreate: .cannotCreate
+      case .inUse, .scopeChanged: .inUse
+      case .readOnly, .outsideScope, .notPermitted, .unacknowledged, .systemDenied: .noPermission
+      case .peerFailed, .system, .diskFull, .corrupt, .corruptPartition, .missingEvents, .duplicateEvents,
+        .syncFailed,
+        .tablesUnusable, .tablesReplaced, .abandoned:
+        .inputOutput
+      case .metadataInvalid, .schemaInvalid, .schemaConflict, .newerFormat, .malformed, .unknownName,
+        .invalidValue,
+        .missingValue, .immutableKey, .alreadyExists, .requiredReference, .danglingReference, .notLinked,
+        .restricted,
+        .severalConflicts, .invalidQuery, .overLimit, .sameLog, .protocolViolation, .foreignLog:
+        .badData
+      }
   }
 }
 

@@ -8,9 +8,10 @@ enum FieldChoice {
     let names = models.flatMap { $0.fields.map(\.name) + $0.relationships.map(\.name) }
     var known: [String] = []
     for name in names + [ExistenceName.usual] where !known.contains(name) { known.append(name) }
-    let all = known.count > 12 ? "`stemma schema show` lists all" : nil
+    let all: Notice? = known.count > 12 ? "\(step: .listModels) lists all" : nil
     let who = model.map { "\($0.name) has no" } ?? "no model has a"
-    return Failure("\(who) field `\(name)`\(Explanations.suggestion(name, known, else: all))", code)
+    return Failure(
+      "\(who) field `\(name)`\(Explanations.suggestion(name, known, else: all).withCommands)", code)
   }
 
   /// Refuses a field that is only part of a key. `reason`: the reason here, and an alternative.

@@ -56,7 +56,7 @@ struct Inspect: ParsableCommand {
         .badData)
     }
     if inspection.format == .unknown, let content = inspection.otherContent {
-      throw Failure("\(name) is \(content)", .badData)
+      throw Failure("\(name) is \(content.withCommands)", .badData)
     }
     let request = InspectionRequest(block: block, isComplete: verify)
     let report = PartReport(inspection, showsEvents: events, isOne: block != nil)

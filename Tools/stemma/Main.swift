@@ -185,7 +185,7 @@ extension Stemma {
     let suggestion =
       !longer.isEmpty
       ? "; did you mean \(longer.map { "`\($0)`" }.joined(separator: " or "))?"
-      : Explanations.suggestion(name, known, else: "`stemma --help` lists all")
+      : Explanations.suggestion(name, known, else: "`stemma --help` lists all").description
     return Failure("there is no command `\(name)`\(suggestion)", .usage)
   }
 }

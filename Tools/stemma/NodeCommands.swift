@@ -126,7 +126,7 @@ struct Status: ParsableCommand {
     // Notices are printed only once.
     let node = try options.open(isQuiet: true)
     for notice in node.notices { Output.warning(notice) }
-    let found = Result { () throws(NodeError) in try node.status() }
+    let found = Result { () throws(NodeError) in try node.status { "`\($0.command)`" } }
     if format.isJSON {
       Output.line(try found.get().json)
     } else {
@@ -159,10 +159,10 @@ struct Status: ParsableCommand {
       Output.line("tables      \(size(status.tableBytes)), \(counted(Int(status.records), "record"))")
       Output.line("conflicts   \(status.conflicts == 0 ? "none" : grouped(status.conflicts))")
       for peer in status.peers {
-        Output.line(printable("peer        \(peer.name) at \(peer.address): \(peer.text)"))
+        Output.line(printable("peer        \(peer.name) at \(peer.address): \(peer.text.withCommands)"))
       }
       for notice in status.notices where !node.notices.contains(notice) {
-        Output.line(printable("note        \(notice)"))
+        Output.line(printable("note        \(notice.withCommands)"))
       }
     }
     Output.flush()

@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import StemmaEvents
 import StemmaLog
+import StemmaNode
 
 /// Buffered standard output, and messages on standard error.
 enum Output {
@@ -92,6 +93,7 @@ enum Output {
   }
 
   static func warning(_ text: String) { error("warning: " + printable(text)) }
+  static func warning(_ notice: Notice) { warning(notice.withCommands) }
 
   static func error(_ text: String) {
     flush()

@@ -143,9 +143,9 @@ extension Repair {
 
   /// Prints the notices of opening and of the repair. `found`: the corruption before the repair.
   /// Its repaired part is not reported.
-  private func warn(of node: Node, _ found: Set<String>) {
+  private func warn(of node: Node, _ found: Set<Notice>) {
     let left = Set(node.metadata.corruption?.sentences ?? [])
-    var said: Set<String> = []
+    var said: Set<Notice> = []
     for notice in node.notices where !found.contains(notice) || left.contains(notice) {
       if said.insert(notice).inserted { Output.warning(notice) }
     }

@@ -22,7 +22,7 @@ struct Verify: ParsableCommand {
     let report = try Node.verify(at: try options.locate(), options: options.opening(.read, progress: bar))
     bar.finish()
     if format.isJSON {
-      Output.line(report.json)
+      Output.line(report.json(\.command))
     } else {
       write(report)
     }
@@ -45,7 +45,7 @@ struct Verify: ParsableCommand {
       Output.line("\(counted(Int(report.unconfirmed), "event")) written, not yet confirmed durable")
     }
     for sentence in report.pending { Output.line(printable(sentence)) }
-    if report.isUnfinished { Output.line(Explanations.unfinishedClone) }
+    if report.isUnfinished { Output.line(printable(Explanations.unfinishedClone)) }
     guard report.isCorrupt else {
       if report.isUnfinished {
         return Output.line(
@@ -61,10 +61,10 @@ struct Verify: ParsableCommand {
     }
     if report.isVague { Output.line("lost: what else these files held cannot be determined") }
     Output.line("\(counted(Int(report.events), "event")) can still be read")
-    if !report.commands.isEmpty { Output.line("to repair it:") }
-    for command in report.commands { Output.line("  \(command)") }
+    if !report.steps.isEmpty { Output.line("to repair it:") }
+    for step in report.steps { Output.line("  \(step.command)") }
     if report.corruption.contains(where: { $0.remedy == .repair }), !report.losses.isEmpty || report.isVague {
-      Output.line("if no peer has the lost events: \(VerificationReport.acceptingLoss)")
+      Output.line("if no peer has the lost events: \(NextStep.acceptLoss.command)")
     }
   }
 }

@@ -2,7 +2,7 @@ import StemmaNode
 
 extension StoreError {
   /// The description of a node's error. Its advice names calls of the library where they exist,
-  /// unlike the node's own text, which names commands.
+  /// where the node's own text only names the step.
   static func words(_ error: NodeError) -> String {
     switch error {
     case .noNode(let path): "there is no node in \(path); a store that is opened for writing makes one"
@@ -33,10 +33,8 @@ extension StoreError {
       "both directories hold the same log: one is a copy of the other; open a store in a new directory instead, which "
         + "gets everything by a sync"
     case .replication(.refusedByPeer(let reason)): "the peer refused: \(words(.replication(reason)))"
-    default: words(Explanations.text(of: error))
+    default: Explanations.text(of: error).description
     }
   }
 
-  /// The node's text, with commands marked as the tool's, because the library has no call for them.
-  static func words(_ text: String) -> String { text.replacing("`stemma ", with: "the tool's `") }
 }

@@ -48,19 +48,22 @@ public enum StoreError: Error, Sendable, Equatable {
   case unresolved(String)
   /// The declared models do not fit the node's schema, or are invalid by themselves.
   case models(String)
-  /// Any other error, in words: its object, its place, and the next step.
-  case failed(String)
+  /// Any other error: its code, and in words its object, its place and the next step.
+  case failed(ErrorCode, String)
 }
 
 extension StoreError: CustomStringConvertible {
   /// The error in words. It is meant for people; programs switch over the cases.
-  public var description: String {
+  public var description: String { notice.description }
+
+  private var notice: Notice {
     switch self {
     case .notFound(let model, let key): Explanations.text(of: .notFound(model: model, key: key))
     case .alreadyExists(let model, let key): Explanations.text(of: .alreadyExists(model: model, key: key))
     case .invalid(let model, let key, let field, let value, let rule):
-      Explanations.text(
-        of: .value(ValueError(model: model, key: key, field: field, valueText: value, rule: rule)))
+      Notice(
+        Explanations.text(
+          of: ValueError(model: model, key: key, field: field, valueText: value, rule: rule)))
     case .requiredReference(let model, let key, let relationship):
       Explanations.text(of: .requiredReference(model: model, key: key, relationship: relationship))
     case .restricted(let model, let key, let by, let count):
@@ -87,7 +90,7 @@ extension StoreError: CustomStringConvertible {
     case .ended: "the transaction has ended; use it inside of the closure that it was given to"
     case .readOnly: "the store was opened for reading only"
     case .unresolved(let what): "a conflict stays open, because the resolver's decision cannot be: \(what)"
-    case .models(let what), .failed(let what): what
+    case .models(let what), .failed(_, let what): Notice(what)
     }
   }
 }
@@ -116,9 +119,9 @@ extension StoreError {
     case .mutation(.value(let error)):
       self = .invalid(
         model: error.model, key: error.key, field: error.field, value: error.value, rule: error.rule)
-    case .schema, .refusedSchema: self = .models(Explanations.text(of: error))
+    case .schema, .refusedSchema: self = .models(Explanations.text(of: error).description)
     case .tables(let error): self.init(error)
-    default: self = .failed(Self.words(error))
+    default: self = .failed(error.code, Self.words(error))
     }
   }
 
@@ -129,9 +132,9 @@ extension StoreError {
         "no model has the table \(message[start.upperBound...]): it was not among those that the store was opened with"
       )
     } else if case .sqlite(_, let code, let message) = error, code == Self.wrongStatement {
-      self = .failed("SQLite refuses the statement: \(message)")
+      self = .failed(error.code, "SQLite refuses the statement: \(message)")
     } else {
-      self = .failed(Self.words(.tables(error)))
+      self = .failed(error.code, Self.words(.tables(error)))
     }
   }
 

@@ -60,7 +60,8 @@ extension Store.Transaction {
       // Both sides can share a field, such as a tenant's id.
       if let known = pair.first(where: { $0.column == column }) {
         guard known.value == value else {
-          throw .failed("the two records differ in \(column), which both have to share to be related")
+          throw .failed(
+            .immutableKey, "the two records differ in \(column), which both have to share to be related")
         }
         continue
       }

@@ -61,6 +61,7 @@ public struct PartitionPattern: Sendable, ExpressibleByStringLiteral {
     let fields = model.keyFields.prefix(model.partitionDepth).map { model.fields[$0] }
     guard data.count == fields.count else {
       throw .failed(
+        .invalidValue,
         "partition of \(name): expected \(fields.count) parts (\(fields.map(\.name).joined(separator: ", "))), "
           + "found \(data.count). Give a value for each part.")
     }
@@ -90,7 +91,7 @@ public struct PartitionPattern: Sendable, ExpressibleByStringLiteral {
       if canonical == partition { return }
       advice = "Write \(canonical), or use `.partition(_:_:)`."
     }
-    throw .failed("\(text): no partition of these models can have this name. \(advice)")
+    throw .failed(.invalidValue, "\(text): no partition of these models can have this name. \(advice)")
   }
 
   /// Whether the text before the first wildcard can begin a partition name of the model.

@@ -108,7 +108,8 @@ extension Store {
     let reports = try await inspect(options.isReadOnly ? .read : .write) { node in
       let peers = try node.peers(peer)
       if let same = peers.first(where: { Self.resolved($0.address) == own }) {
-        throw StoreError.failed("\(same.address) is this store's own directory: there is nothing to exchange")
+        throw StoreError.failed(
+          .unreachable, "\(same.address) is this store's own directory: there is nothing to exchange")
       }
       let partitions = try partitions.map { try $0.checkedText(in: node.schema) }
       return try peers.map { remote in
@@ -116,7 +117,7 @@ extension Store {
           with: remote, pulls: pulls, pushes: pushes, partitions: partitions, progress: { _, _ in })
         return SyncReport(
           pulled: report.pulled.map(SyncReport.Transfer.init),
-          pushed: report.pushed.map(SyncReport.Transfer.init), notices: report.notices.map(StoreError.words))
+          pushed: report.pushed.map(SyncReport.Transfer.init), notices: report.notices.map(\.description))
       }
     }
     await noteOthers()
@@ -227,9 +228,9 @@ extension Store {
         peers: status.peers.map {
           Status.Peer(
             name: $0.name, address: $0.address, behind: $0.lag == nil ? nil : $0.behind,
-            ahead: $0.lag == nil ? nil : $0.ahead, problem: $0.problem.map(StoreError.words))
+            ahead: $0.lag == nil ? nil : $0.ahead, problem: $0.problem.map(\.description))
         },
-        notices: (status.notices + node.notices.filter { !status.notices.contains($0) }).map(StoreError.words)
+        notices: (status.notices + node.notices.filter { !status.notices.contains($0) }).map(\.description)
       )
     }
   }

@@ -124,13 +124,13 @@ public final class Store: Sendable {
     var isDirectory: ObjCBool = false
     if files.fileExists(atPath: directory.path, isDirectory: &isDirectory) {
       guard isDirectory.boolValue else {
-        throw .failed("\(directory.path) is a file; a store is a directory: name another one")
+        throw .failed(.cannotCreate, "\(directory.path) is a file; a store is a directory: name another one")
       }
     } else if !options.isReadOnly {
       let parent = directory.deletingLastPathComponent().path
       // Other obstacles, such as an unsearchable directory, are reported when the node is opened.
       do { _ = try files.attributesOfItem(atPath: parent) } catch CocoaError.fileReadNoSuchFile {
-        throw .failed("there is no directory \(parent) to make the store in; make that first")
+        throw .failed(.cannotCreate, "there is no directory \(parent) to make the store in; make that first")
       } catch {}
     }
   }

@@ -280,6 +280,7 @@ public struct RowCursor {
     }
     guard found.starts(with: names) else {
       throw .failed(
+        .invalidQuery,
         "SQL<\(table)>: the statement selects \(found.joined(separator: ", ")), but a record is read from "
           + "\(names.joined(separator: ", ")). Begin it with `SELECT \\(columns: \(table).self)`.")
     }

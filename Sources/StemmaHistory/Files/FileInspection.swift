@@ -72,16 +72,16 @@ package struct FileInspection {
 
   /// Identifies a file of another format and a command that reads it; nil if unknown. The
   /// signatures have two bytes or more, so that one corrupt byte of a Stemma file cannot match.
-  package var otherContent: String? {
+  package var otherContent: Notice? {
     let start: [UInt8]
     do { start = try source.bytes(at: 0, count: 512) } catch { return nil }
-    let json = "JSON and no file of a log; any editor reads it"
-    let known: [(beginning: [UInt8], what: String)] = [
+    let json: Notice = "JSON and no file of a log; any editor reads it"
+    let known: [(beginning: [UInt8], what: Notice)] = [
       (
         Array("SQLite format 3\0".utf8),
-        "an SQLite database and no file of a log; `stemma query` or sqlite3 reads it, and of a node `stemma verify` checks it"
+        "an SQLite database and no file of a log; \(step: .query) or sqlite3 reads it, and of a node \(step: .verify) checks it"
       ),
-      ([0x1F, 0x8B, 0x08], "compressed with gzip; `gzip -dc FILE | stemma inspect -` looks inside"),
+      ([0x1F, 0x8B, 0x08], "compressed with gzip; \(step: .inspect(after: "gzip -dc FILE")) looks inside"),
       (Array("{\"".utf8), json), (Array("{\n".utf8), json),
     ]
     if let what = known.first(where: { start.starts(with: $0.beginning) })?.what { return what }

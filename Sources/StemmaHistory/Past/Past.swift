@@ -187,9 +187,9 @@ private struct WholeRecords {
 }
 
 extension Node {
-  /// Calls `body` with the states of each record at several points in time, ordered by partition, model
-  /// and key. Skips records with the same events at all points in time. Reads the log once in key order.
-  /// Memory: the events of one record.
+  /// Calls `body` with the states of each record at several points in time, ordered by partition,
+  /// model and key. Skips records with the same events at all points in time. Reads the log once in
+  /// key order. Memory: the events of one record.
   ///
   /// - Throws: `.missing` if corruption was met; records that may have lost events are left out.
   package func forEachRecord(
@@ -233,17 +233,17 @@ extension Node {
     return isSame ? nil : parts
   }
 
-  /// Whether of any two points in time, one includes all events of the other. Equal counts are then equal
-  /// sets.
+  /// Whether of any two points in time, one includes all events of the other. Equal counts are then
+  /// equal sets.
   private static func areNested(_ pointsInTime: [PointInTime]) -> Bool {
     let times = pointsInTime.contains { if case .time = $0 { true } else { false } }
     let positions = pointsInTime.contains { if case .position = $0 { true } else { false } }
     return !(times && positions)
   }
 
-  /// Calls `body` with the differences between two points in time, ordered by partition, model and key.
-  /// Finds the changed records by position or by time. Up to `touchedLimit` records, reads only the
-  /// blocks that may contain them, otherwise the log in key order.
+  /// Calls `body` with the differences between two points in time, ordered by partition, model and
+  /// key. Finds the changed records by position or by time. Up to `touchedLimit` records, reads
+  /// only the blocks that may contain them, otherwise the log in key order.
   ///
   /// - Throws: `.missing` if corruption was met; records that may have lost events are left out.
   package func forEachDifference(
@@ -331,8 +331,8 @@ extension Node {
   /// The number of records to look up together.
   private static let recordsAtOnce = 1 << 12
 
-  /// The sorted records with events that only one of two points in time includes; nil if there are too
-  /// many. Also returns the unreadable events among them.
+  /// The sorted records with events that only one of two points in time includes; nil if there are
+  /// too many. Also returns the unreadable events among them.
   func recordsTouched(
     between a: PointInTime, and b: PointInTime, of model: Model?
   ) throws(NodeError) -> (records: [RecordKey]?, missing: MissingEvents?) {

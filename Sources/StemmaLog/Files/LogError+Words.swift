@@ -1,7 +1,7 @@
 import StemmaEvents
 
 extension LogError: CustomStringConvertible {
-  /// The problem, its place, and advice.
+  /// The problem and its place.
   package var description: String {
     switch self {
     case .system(let path, let operation, let code): System.failure(of: operation, at: path, code)
@@ -9,16 +9,14 @@ extension LogError: CustomStringConvertible {
       "\(path) is \(kind), not a file; move it away, and put the file back"
     case .corrupt(let path, _, let flaw) where flaw.isDuplicate: "\(path): \(flaw)"
     case .corrupt(let path, let offset, let flaw):
-      "\(path) is corrupt at byte \(offset): \(flaw); `stemma verify` lists all corruption"
+      "\(path) is corrupt at byte \(offset): \(flaw)"
     case .newerFormat(let path, let found, let supported):
       "\(path) has format \(found), this program knows up to \(supported); update it"
     case .foreignLog(let path, let expected, let found):
       "\(path) belongs to log \(found), this is log \(expected); take it away"
     case .noManifest(let path, let flaw):
-      "\(path) cannot be read (\(flaw)), nor the one before it; `stemma repair --manifest` rebuilds it from the files"
-    case .noLog(let path):
-      "there is no log in \(path): put it back from a backup, or clone a peer and go on there "
-        + "(`stemma clone PEER DIR`); only the tables are left here"
+      "\(path) cannot be read (\(flaw)), nor the one before it"
+    case .noLog(let path): "there is no log in \(path)"
     case .logExists(let path): "there is a log in \(path) already"
     case .inUse(let path, let pid):
       "node in use\(pid.map { " by process \($0)" } ?? ""): \(path) is locked; try again, or wait longer with --wait"

@@ -17,9 +17,7 @@ extension System {
     case ENOSPC, EDQUOT: "make room there, and try again"
     case EFBIG: "let files grow (`ulimit -f`), and try again"
     case EMFILE, ENFILE: "let more files be open (`ulimit -n`), and try again"
-    case EIO:
-      "check the disk (the system's own log says more); then `stemma verify` lists what is corrupt, and "
-        + "`stemma repair --from PEER` puts it back"
+    case EIO: "check the disk (the system's own log says more)"
     case EROFS: "what is there can only be read; make the disk writable, and try again"
     case EACCES, EPERM:
       switch operation {

@@ -42,7 +42,7 @@ package enum NodeError: Error {
   case inspection(InspectionError)
 
   case lineTooLong(source: String, line: Int, limit: Int)
-  case malformedInput(source: String, what: String)
+  case malformedInput(source: String, what: Notice)
   /// An import refused a line. The line to continue with is `resume`; nil after a trial. If an
   /// earlier import of the source determines it, `earlier` is the last durable line of that import.
   indirect case importLine(source: String, line: Int, NodeError, resume: Int?, earlier: Int?)
@@ -50,7 +50,7 @@ package enum NodeError: Error {
   indirect case importEnded(source: String, NodeError, resume: Int)
 
   case unknownRemote(String, known: [String])
-  case notAPeer(path: String, reason: String)
+  case notAPeer(path: String, reason: Notice)
   case noRemotes
   /// Another process changed the node's scope during an exchange. Adopted events stay.
   case scopeChanged(node: String)
@@ -64,6 +64,8 @@ package enum NodeError: Error {
   case duplicateEvents(node: String, path: String, partition: String, event: String)
   /// The body of a write threw its own error.
   case abandoned
+  /// An error of another library, in its words.
+  case unforeseen(String)
 
   /// The corruption of the log that this error reports.
   var logCorruption: Corruption? {

@@ -67,17 +67,19 @@ package struct RecordedCorruption: Sendable, Equatable, Encodable {
   }
 
   /// The corruption in sentences for people.
-  package var sentences: [String] {
+  package var sentences: [Notice] {
     let shown = places.count > Self.placesInWords ? Self.placesInWords - 1 : places.count
-    var sentences = places.prefix(shown).map { "log/\($0.file) is corrupt at byte \($0.offset): \($0.what)" }
+    var sentences: [Notice] = places.prefix(shown).map {
+      "log/\($0.file) is corrupt at byte \($0.offset): \($0.what)"
+    }
     if shown < places.count {
       sentences.append(
-        "the log is corrupt in \(grouped(places.count - shown)) other places; `stemma verify` lists them")
+        "the log is corrupt in \(grouped(places.count - shown)) other places; \(step: .verify) lists them")
     }
     if let words = Self.words(losses) {
       sentences.append(
-        words + " cannot be read; \(partitions.count == 1 ? "its" : "their") records can only be read until "
-          + "that is repaired; `stemma verify` shows how")
+        "\(words) cannot be read; \(partitions.count == 1 ? "its" : "their") records can only be read until that is "
+          + "repaired; \(step: .verify) shows how")
     }
     if isVague {
       sentences.append("other losses cannot be determined; nothing can be written until the log is repaired")

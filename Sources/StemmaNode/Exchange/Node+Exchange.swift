@@ -97,7 +97,7 @@ extension Node {
     let peer = try open(at: source, options.ofPeer(writes: false))
     // The copy would be indistinguishable from a complete clone.
     guard peer.metadata.unfinishedClone == nil else {
-      throw .notAPeer(path: source, reason: Explanations.unfinishedPeer + ", and nothing was cloned")
+      throw .notAPeer(path: source, reason: "\(Explanations.unfinishedPeer), and nothing was cloned")
     }
     let scope: Scope
     do throws(ReplicationError) {
@@ -215,9 +215,9 @@ extension Node {
       if metadata.unfinishedClone != nil, case .notAPeer(let path, let reason) = error {
         throw .notAPeer(
           path: path,
-          reason: reason
-            + ", and this one is an unfinished clone; `stemma pull PEER` fetches the rest from another node that has it all"
-        )
+          reason:
+            "\(reason), and this one is an unfinished clone; \(step: .pull(NextStep.peer)) fetches the rest from "
+            + "another node that has it all")
       }
       throw error
     }
@@ -297,7 +297,7 @@ extension Node {
     return idle
   }
 
-  private static func sentence(ofIdlePattern pattern: String, at nodes: [Node]) -> String {
+  private static func sentence(ofIdlePattern pattern: String, at nodes: [Node]) -> Notice {
     "no partition of \(Explanations.list(nodes.map(\.metadata.name), "or")) fits `\(pattern)`"
   }
 
@@ -307,7 +307,7 @@ extension Node {
     let losses: [RecordedCorruption.Loss]
     let partitions: [String]
 
-    var sentence: String {
+    var sentence: Notice {
       partitions.count == 1
         ? "partition \(partitions[0]) was left out: \(node) has lost events of it"
         : "partitions \(Explanations.list(partitions, "and")) were left out: \(node) has lost events of them"

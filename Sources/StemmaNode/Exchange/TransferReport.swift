@@ -10,7 +10,7 @@ package struct TransferReport: Sendable {
   /// Partitions that were not exchanged, because one of the nodes lost events in them.
   package var leftOut: [String] = []
   /// Additional notices of a clone. Empty in an exchange, which has its own.
-  package var notices: [String] = []
+  package var notices: [Notice] = []
   /// The reason why a clone is unfinished.
   package var missing: NodeError?
 
@@ -36,7 +36,7 @@ package struct TransferReport: Sendable {
 package struct ExchangeReport: Sendable {
   package var pulled: TransferReport?
   package var pushed: TransferReport?
-  package var notices: [String] = []
+  package var notices: [Notice] = []
   /// The reason why partitions were left out.
   package var missing: NodeError?
 }
@@ -46,11 +46,11 @@ extension LastExchange {
     self.time = time
     pulled = report.pulled?.events
     pushed = report.pushed?.events
-    problem = report.missing.map { Explanations.text(of: $0) }
+    problem = report.missing.map { Explanations.text(of: $0).description }
   }
 
   init(at time: UInt64, _ error: NodeError) {
     self.time = time
-    problem = Explanations.text(of: error)
+    problem = Explanations.text(of: error).description
   }
 }

@@ -18,11 +18,11 @@ extension NodeMetadata {
   }
 
   /// Warnings for readers: corruption and unfinished operations.
-  package var sentences: [String] { (corruption?.sentences ?? []) + unfinishedSentences }
+  package var sentences: [Notice] { (corruption?.sentences ?? []) + unfinishedSentences }
 
   /// One sentence for each unfinished operation.
-  package var unfinishedSentences: [String] {
-    var sentences: [String] = []
+  package var unfinishedSentences: [Notice] {
+    var sentences: [Notice] = []
     let end =
       corruption == nil
       ? "is unfinished; the next write finishes it" : "is unfinished, and waits for the repair of the log"

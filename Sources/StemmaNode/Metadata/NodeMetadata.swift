@@ -166,7 +166,7 @@ struct FieldDifference {
   /// The type at the peer, as SDL.
   var nodeType: String
 
-  var sentence: String {
+  var sentence: Notice {
     "\(field) is \(type) here and \(nodeType) at \(node): each node shows the values of the other as they "
       + "were written. Declare one type on both, under a new stored name"
   }

@@ -197,7 +197,7 @@ extension Node {
     }
   }
 
-  private static func rebuiltAroundCorruption(_ reason: RebuildReason) -> String {
+  private static func rebuiltAroundCorruption(_ reason: RebuildReason) -> Notice {
     "the tables were rebuilt from what can be read of a corrupt log (\(Explanations.text(of: reason)))"
   }
 

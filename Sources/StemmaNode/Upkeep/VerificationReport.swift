@@ -40,7 +40,7 @@ package struct VerificationReport: Sendable {
   /// Whether more may be lost than `losses` lists.
   package var isVague = false
   /// Unfinished operations that the next writer completes. One sentence each.
-  package var pending: [String] { metadata?.unfinishedSentences ?? [] }
+  package var pending: [Notice] { metadata?.unfinishedSentences ?? [] }
   /// The node's metadata: peers to repair from, and names of origins.
   package var metadata: NodeMetadata?
 
@@ -50,27 +50,25 @@ package struct VerificationReport: Sendable {
   /// Whether the node is a clone that has not fetched its whole scope.
   package var isUnfinished: Bool { metadata?.unfinishedClone != nil }
 
-  package static let acceptingLoss = "stemma repair --accept-loss"
-
-  /// The commands that repair the node, in order. A repair rebuilds the tables.
-  package var commands: [String] {
+  /// The steps that repair the node, in order. A repair rebuilds the tables.
+  package var steps: [NextStep] {
     let remotes = metadata?.remotes ?? []
-    return repairCommands + (isUnfinished ? ["stemma pull" + (remotes.isEmpty ? " PEER" : "")] : [])
+    return repairSteps + (isUnfinished ? [.pull(remotes.isEmpty ? NextStep.peer : nil)] : [])
   }
 
-  private var repairCommands: [String] {
+  private var repairSteps: [NextStep] {
     let remotes = metadata?.remotes.map(\.name) ?? []
     if corruption.contains(where: { $0.remedy == .repair }) {
-      if losses.isEmpty, !isVague { return ["stemma repair"] }
-      let peers = remotes.isEmpty ? ["PEER"] : remotes
-      return ["stemma repair" + peers.map { " --from \($0)" }.joined()]
+      if losses.isEmpty, !isVague { return [.repair(from: [])] }
+      return [.repair(from: remotes.isEmpty ? [NextStep.peer] : remotes)]
     }
-    if corruption.contains(where: { $0.remedy == .pull }) { return remotes.map { "stemma pull \($0)" } }
-    if corruption.contains(where: { $0.remedy == .clone }) { return ["stemma clone PEER DIR"] }
-    return corruption.contains { $0.remedy == .rebuild } ? ["stemma rebuild"] : []
+    if corruption.contains(where: { $0.remedy == .pull }) { return remotes.map { .pull($0) } }
+    if corruption.contains(where: { $0.remedy == .clone }) { return [.clone(nil)] }
+    return corruption.contains { $0.remedy == .rebuild } ? [.rebuild(directory: nil)] : []
   }
 
-  package var json: JSON {
+  /// - Parameter spelling: the spelling of steps.
+  package func json(_ spelling: (NextStep) -> String) -> JSON {
     .object([
       ("events", .int(Int64(events))), ("files", .int(Int64(files))),
       (
@@ -85,7 +83,7 @@ package struct VerificationReport: Sendable {
           })
       ),
       ("missing", .array(losses.map(\.json))), ("isVague", .bool(isVague)),
-      ("repair", .array(commands.map { .string($0) })),
+      ("repair", .array(steps.map { .string(spelling($0)) })),
     ])
   }
 }

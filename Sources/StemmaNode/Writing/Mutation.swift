@@ -112,7 +112,7 @@ extension JSON {
 }
 
 extension DateText {
-  /// Reads a date-time; a missing zone means UTC, a space may stand for the `T`, and a date, month or
+  /// Reads a date-time. A missing zone means UTC, a space is read as the `T`. A date, month or
   /// year from 1900 to 2099 means its start.
   package init?(timeOrDate text: String) {
     var text = text

@@ -289,8 +289,8 @@ extension WriteTransaction {
   ///
   /// - Parameters:
   ///   - view: the part of the record that the value has seen; nil: all.
-  ///   - isUnchanged: whether the value at an index of `values` spells the second argument, which is
-  ///     the value that was read.
+  ///   - isUnchanged: whether the value at an index of `values` spells the second argument, which
+  ///     is the value that was read.
   /// - Returns: the part that the value has seen afterwards.
   /// - Throws: `requiredReference`; `notFound`, also if the record was deleted since.
   @discardableResult
@@ -418,7 +418,8 @@ extension WriteTransaction {
 
   /// Records one event based on `base`, and applies it to `base`.
   private func recordNext(
-    _ operation: EventOperation, _ model: Model, _ key: Key, _ base: inout RecordState, _ relationship: String?,
+    _ operation: EventOperation, _ model: Model, _ key: Key, _ base: inout RecordState,
+    _ relationship: String?,
     _ assignments: [Assignment]
   ) throws(NodeError) {
     try record(

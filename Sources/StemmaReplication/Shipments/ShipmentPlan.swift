@@ -80,9 +80,8 @@ package struct ShipmentPlan: Sendable {
   }
 
   private static func contradiction(_ stream: StreamID) -> ReplicationError {
-    .failed(
-      "the files of the log do not hold \(stream.partition), \(stream.origin) without a gap; run `stemma verify` on that node"
-    )
+    .inconsistentLog(
+      "the files of the log do not hold \(stream.partition), \(stream.origin) without a gap")
   }
 
   /// Compares the hashes of streams at the receiver's end. `ends`: those that must be present.

@@ -188,9 +188,8 @@ package struct ShipmentWriter<Source: ShipmentSource> {
   }
 
   private func contradiction(_ stream: StreamID) -> ReplicationError {
-    .failed(
-      "\(stream.partition), \(stream.origin) is not what the footers of the log and the tables say; run `stemma verify`"
-    )
+    .inconsistentLog(
+      "\(stream.partition), \(stream.origin) is not what the footers of the log and the tables say")
   }
 
   private mutating func take(_ item: DigestedEvent) throws(ReplicationError) {
@@ -199,9 +198,7 @@ package struct ShipmentWriter<Source: ShipmentSource> {
     let before = stream.head
     guard event.id.sequence > stream.known, event.id.sequence <= stream.end else { return }
     guard event.id.sequence == before.sequence.next else {
-      throw .failed(
-        "the log has \(event.id) of \(event.partition) after \(before.sequence); run `stemma verify` on that node"
-      )
+      throw .inconsistentLog("the log has \(event.id) of \(event.partition) after \(before.sequence)")
     }
     stream.head = StreamHead(sequence: event.id.sequence, hash: before.hash + item.digest)
     current = stream
@@ -260,9 +257,8 @@ package struct ShipmentWriter<Source: ShipmentSource> {
           && heads[range.partition, range.origin].sequence.next == range.from
       }
       guard isPlanned, streams.count == planned.ends.count, contents.events == sealed.events else {
-        throw .failed(
-          "the file at @\(planned.file.start) of the log contradicts itself, or has changed; run `stemma verify`"
-        )
+        throw .inconsistentLog(
+          "the file at @\(planned.file.start) of the log contradicts itself, or has changed")
       }
       let bytes = Batch.encode(sender: sender, streams: streams, sealed: contents, isDigested: isDigesting)
       return (bytes, streams)

@@ -278,7 +278,7 @@ struct RelationshipArticleTests {
       """
     }
     let notThere = "`tags` of Article \(article.id.uuidString.lowercased()) does not lead to that record"
-    await #expect(throws: StoreError.failed(notThere)) { try await article.tags.remove(data) }
+    await #expect(throws: StoreError.failed(.notLinked, notThere)) { try await article.tags.remove(data) }
   }
 
   @Test("Model multiple relationships between two models: both optional")

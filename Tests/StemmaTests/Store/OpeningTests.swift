@@ -212,16 +212,17 @@ struct OpeningTests {
     let deep = directory.appendingPathComponent("a/b/")
     await #expect(
       throws: StoreError.failed(
-        "there is no directory \(directory.path)/a to make the store in; make that first")
+        .cannotCreate, "there is no directory \(directory.path)/a to make the store in; make that first")
     ) { try await Store(at: deep, models: Older.Note.self) }
     try Data().write(to: directory)
     await #expect(
-      throws: StoreError.failed("\(directory.path) is a file; a store is a directory: name another one")
+      throws: StoreError.failed(
+        .cannotCreate, "\(directory.path) is a file; a store is a directory: name another one")
     ) { try await Store(at: directory, models: Older.Note.self) }
     try FileManager.default.removeItem(at: directory)
     await #expect(
       throws: StoreError.failed(
-        "there is no node in \(directory.path); a store that is opened for writing makes one")
+        .noNode, "there is no node in \(directory.path); a store that is opened for writing makes one")
     ) { try await Store(at: directory, options: .init(isReadOnly: true), models: Older.Note.self) }
   }
 

@@ -140,7 +140,7 @@ struct ResolverTests {
     let id = author.id.uuidString.lowercased()
     let deletion = try #require(try await here.conflicts().first { $0.kind == .delete })
     let existence = "is decided by `.keep`, `.delete`, `.take`, `.shown` or `.newest`"
-    await #expect(throws: StoreError.failed("whether Author \(id) exists \(existence)")) {
+    await #expect(throws: StoreError.failed(.malformed, "whether Author \(id) exists \(existence)")) {
       try await here.resolve(deletion, .set("x"))
     }
     try await here.resolve(deletion, .keep)
@@ -149,7 +149,7 @@ struct ResolverTests {
       do {
         try await here.resolve(dangling, decision)
         Issue.record("nothing was thrown")
-      } catch StoreError.failed(let what) {
+      } catch StoreError.failed(_, let what) {
         #expect(what.hasPrefix("`author` of Work ") && what.contains("create that, link another"), "\(what)")
       }
     }
@@ -159,7 +159,7 @@ struct ResolverTests {
     let values = try #require(try await here.conflicts().first { $0.kind == .value })
     let name = "is a conflict of values, decided by `.take`, `.set`, `.shown` or `.newest`"
     for decision in [Stemma.Resolution.keep, .delete] {
-      await #expect(throws: StoreError.failed("`name` of Author \(id) \(name)")) {
+      await #expect(throws: StoreError.failed(.malformed, "`name` of Author \(id) \(name)")) {
         try await here.resolve(values, decision)
       }
     }

@@ -96,7 +96,9 @@ struct SyncTests {
       `title` of Reminder \(mine.id.uuidString.lowercased()) is not in that conflict any more; \
       `conflicts()` gives those that are open
       """
-    await #expect(throws: StoreError.failed(decided)) { try await pair.there.resolve(conflict, .shown) }
+    await #expect(throws: StoreError.failed(.noConflict, decided)) {
+      try await pair.there.resolve(conflict, .shown)
+    }
     try pair.remove()
   }
 
@@ -254,9 +256,9 @@ struct SyncTests {
     #expect(try await pair.here.scope() == ["*"])
     try await pair.here.removeRemote("office")
     let none = "this store has no remotes; name a peer's directory, or add one with `addRemote(_:at:)`"
-    await #expect(throws: StoreError.failed(none)) { try await pair.here.sync() }
+    await #expect(throws: StoreError.failed(.noRemote, none)) { try await pair.here.sync() }
     let unknown = "`office` is neither a remote nor a directory with a node"
-    await #expect(throws: StoreError.failed(unknown)) { try await pair.here.sync(with: "office") }
+    await #expect(throws: StoreError.failed(.noRemote, unknown)) { try await pair.here.sync(with: "office") }
     try pair.remove()
   }
 
@@ -269,7 +271,7 @@ struct SyncTests {
     try FileManager.default.createSymbolicLink(at: link, withDestinationURL: store.directory)
     try await store.addRemote("me", at: link)
     func refusal(_ sync: () async throws -> Void) async -> String? {
-      do { try await sync() } catch StoreError.failed(let what) { return what } catch { return "\(error)" }
+      do { try await sync() } catch StoreError.failed(_, let what) { return what } catch { return "\(error)" }
       return nil
     }
     for (address, sync) in [
@@ -343,7 +345,7 @@ struct SyncTests {
     let outside = """
       partition tenant=umbrella is outside of what this store holds; add it with `changeScope(adding:)`
       """
-    await #expect(throws: StoreError.failed(outside)) {
+    await #expect(throws: StoreError.failed(.outsideScope, outside)) {
       try await some.insert(Project.Draft(tenant: "umbrella", number: 2, name: "Three"))
     }
     #expect(
@@ -396,7 +398,7 @@ struct SyncTests {
       _ = try await Store.temporary(
         options: .init(partitions: [.init(pattern: text)]), models: WorkspaceTask.self)
       Issue.record("\(text) is no name of a partition")
-    } catch StoreError.failed(let why) {
+    } catch StoreError.failed(.invalidValue, let why) {
       #expect(why.contains("Write workspaceID=\(id.uuidString.lowercased())"))
     }
     let all = try await Store.temporary(models: WorkspaceTask.self)

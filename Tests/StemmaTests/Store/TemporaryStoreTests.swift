@@ -40,12 +40,12 @@ struct TemporaryStoreTests {
         if isInspection {
           try await store.inspect { _ in
             store.readers.close()
-            throw StoreError.failed("disk I/O error")
+            throw StoreError.failed(.system, "disk I/O error")
           }
         } else {
           try await store.read { (_: ReadConnection) in
             store.readers.close()
-            throw StoreError.failed("disk I/O error")
+            throw StoreError.failed(.system, "disk I/O error")
           }
         }
       }
