@@ -64,20 +64,29 @@ package final class Tables: Sendable {
   package static func open(
     at path: String, schema: Schema, mode: Mode, wait: TimeInterval = busyLimit, leavesFiles: Bool = false
   ) throws(TablesError) -> Tables {
-    guard mode == .readOnly else { return try openOnce(path, schema, mode, wait: wait, leavesFiles: false) }
-    for _ in 0..<attempts {
+    for attempt in 1...attempts {
       let identity = FileIdentity(of: path)
       let outcome = Swift.Result { () throws(TablesError) in
-        try openOnce(path, schema, mode, wait: wait, leavesFiles: leavesFiles)
+        try openOnce(path, schema, mode, wait: wait, leavesFiles: mode == .readOnly && leavesFiles)
       }
+      // A reader that opened the file before its replacement, and the index after it, has described
+      // the old write-ahead log there. The index is made again when that reader has closed it.
+      if case .failure(let error) = outcome, error.isOfAnotherLog, attempt < attempts {
+        Thread.sleep(forTimeInterval: pause)
+        continue
+      }
+      // A writer holds the lock under which the file is replaced.
+      guard mode == .readOnly else { return try outcome.get() }
       // SQLite finds the write-ahead log by name at the first read, and then keeps that file open.
       if FileIdentity(of: path) == identity { return try outcome.get() }
     }
     throw .replaced(path: path)
   }
 
-  /// How often a reader reopens tables that another process replaces during the opening.
+  /// How often tables are opened again that another process replaces during the opening.
   private static let attempts = 100
+  /// In seconds, before another attempt.
+  private static let pause = 0.005
 
   private static func openOnce(
     _ path: String, _ schema: Schema, _ mode: Mode, wait: TimeInterval, leavesFiles: Bool

@@ -46,6 +46,13 @@ extension TablesError {
     return code & 0xff == SQLITE_FULL || code == noRoomForIndex
   }
 
+  /// Whether the index of the write-ahead log lists more than the log has.
+  var isOfAnotherLog: Bool {
+    // SQLITE_IOERR_SHORT_READ is a macro expression, which is not imported. SQLite reports it only
+    // for that log.
+    if case .sqlite(_, SQLITE_IOERR | 2 << 8, _) = self { true } else { false }
+  }
+
   /// This error for a statement of this module: SQLite rejects one only if the file was changed.
   var ofOwnStatement: TablesError {
     guard case .sqlite(let path, let code, let what) = self, code & 0xff == SQLITE_ERROR else { return self }
