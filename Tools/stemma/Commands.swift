@@ -10,7 +10,7 @@ extension NextStep {
     case .pull(let peer, let directory):
       "stemma \(Self.option(directory))pull\(peer.map { " " + Self.word($0) } ?? "")"
     case .addRemote: "stemma remote add"
-    case .addToScope(let partition): "stemma scope add '\(partition)'"
+    case .addToScope(let partition): "stemma scope add \(Self.quoted(partition))"
     case .verify: "stemma verify"
     case .rebuild(let directory): "stemma \(Self.option(directory))rebuild"
     case .repair(let peers): "stemma repair" + peers.map { " --from \(Self.word($0))" }.joined()
@@ -42,8 +42,10 @@ extension NextStep {
   /// Quotes a text as one word for a shell.
   private static func word(_ text: String) -> String {
     let plain = text.utf8.allSatisfy { $0 >= 0x80 || "/.-_+=:@,%".utf8.contains($0) || isLetterOrDigit($0) }
-    return plain && !text.isEmpty ? text : "'\(text.replacing("'", with: "'\\''"))'"
+    return plain && !text.isEmpty ? text : quoted(text)
   }
+
+  private static func quoted(_ text: String) -> String { "'\(text.replacing("'", with: "'\\''"))'" }
 
   private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
     switch byte {

@@ -1,10 +1,6 @@
 import ArgumentParser
-import Foundation
 import StemmaEvents
-import StemmaLog
 import StemmaNode
-import StemmaReplication
-import StemmaTables
 
 /// An error in the tool's form: one line, and an exit code.
 struct Explanation {

@@ -1,6 +1,3 @@
-import StemmaEvents
-import StemmaLog
-
 /// Something that a person can do about an error.
 ///
 /// `directory` is the node's; nil: the node of the error.
@@ -43,11 +40,11 @@ extension NextStep: CustomStringConvertible {
       peer.map { $0 == Self.peer ? "a peer" : $0 } ?? other
     }
     switch self {
-    case .initialize: return "a new node"
+    case .initialize: return "an initialization"
     case .clone(let peer): return "a clone of \(name(peer))"
     case .pull(let peer, let directory):
       return "a pull\(there(directory)) from \(name(peer, else: "its source"))"
-    case .addRemote: return "a remote"
+    case .addRemote: return "the name of a remote"
     case .addToScope(let partition): return "an addition of \(partition) to the scope"
     case .verify: return "a verification of the directory"
     case .rebuild(let directory): return "a rebuild of the tables\(there(directory))"
