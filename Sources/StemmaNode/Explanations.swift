@@ -67,6 +67,8 @@ package enum Explanations {
     case .unknownRemote(let name, let known):
       "`\(name)` is neither a remote\(known.isEmpty ? "" : " (there are \(known.joined(separator: ", ")))") nor a directory with a node"
     case .notAPeer(let path, let reason): "\(path): \(reason)"
+    case .unauthenticated(let address):
+      "\(address): the peer requires a valid token; its operator can create one"
     case .noRemotes: "this node has no remotes; name a peer's directory, or add one with \(step: .addRemote)"
     case .scopeChanged(let node):
       "the scope of \(node) changed during the exchange; run the command again"

@@ -196,6 +196,24 @@ extension Node {
   /// The log position of the next event.
   package var logEnd: Position { log.end }
 
+  /// The position behind the last event that is known durable.
+  package var durableEnd: Position { log.durableEnd }
+
+  /// The last durable event of each stream that has one from `position` on, and the end that was
+  /// read. Reads these events only.
+  package func heads(
+    from position: Position
+  ) throws(NodeError) -> (heads: [StreamID: SequenceNumber], end: Position) {
+    try Self.wrapping {
+      let end = log.durableEnd
+      var heads: [StreamID: SequenceNumber] = [:]
+      guard position < end else { return (heads, end) }
+      var events = log.events(from: position, to: end, around: Omissions())
+      while let event = try events.next()?.event { heads[StreamID(event)] = event.id.sequence }
+      return (heads, end)
+    }
+  }
+
   /// Digests of one partition. They are equal on two nodes exactly if log and rows are equal.
   package struct PartitionDigest: Sendable {
     package var partition: String
@@ -206,8 +224,13 @@ extension Node {
   }
 
   package func digests(_ scope: Scope?) throws(NodeError) -> [PartitionDigest] {
+    try digests(within: scope.map { [$0] } ?? [])
+  }
+
+  /// The digests of the partitions that are in all of the scopes.
+  package func digests(within scopes: [Scope]) throws(NodeError) -> [PartitionDigest] {
     try reading { reader in
-      let isIncluded: (Partition) -> Bool = { scope?.contains($0) ?? true }
+      let isIncluded: (Partition) -> Bool = { partition in scopes.allSatisfy { $0.contains(partition) } }
       let versionVector = try reader.versionVector()
       let tables = Dictionary(
         uniqueKeysWithValues: try reader.digests(where: isIncluded).map { ($0.partition, $0.description) })

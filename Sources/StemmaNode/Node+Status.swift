@@ -25,6 +25,7 @@ package struct NodeStatus: Sendable {
 
     private var distance: Notice {
       if let problem { return problem }
+      if lag == nil { return "on another machine" }
       if behind == 0 && ahead == 0 { return "in sync" }
       let parts = [behind > 0 ? "behind by \(behind)" : "", ahead > 0 ? "ahead by \(ahead)" : ""]
       return Notice(parts.filter { !$0.isEmpty }.joined(separator: ", "))
@@ -190,6 +191,11 @@ extension Node {
 
   /// Compares the version vector with a peer's, within both scopes.
   private func lag(behind remote: RemotePeer) throws(NodeError) -> NodeStatus.Peer {
+    // A peer on another machine is not asked. Its last exchange shows when it was reached.
+    guard PeerAddress(remote.address).isDirectory else {
+      return NodeStatus.Peer(
+        name: remote.name, address: remote.address, lag: nil, lastExchange: remote.lastExchange)
+    }
     let own = try reading { try $0.versionVector() }
     let theirs: VersionVector
     let theirScope: Scope

@@ -104,6 +104,9 @@ package final class Node {
 
   // MARK: The metadata
 
+  /// The small files that a node is described by, in its directory.
+  package static let ownFileNames = [NodeMetadata.fileName, schemaFileName]
+
   func saveMetadata() throws(NodeError) { try Self.save(metadata, in: directory, ports) }
 
   static func save(_ metadata: NodeMetadata, in directory: String, _ ports: Ports) throws(NodeError) {

@@ -12,6 +12,8 @@ package enum ReplicationLimits {
   package static let streamsOfPartition = 1 << 16
   /// Origins that a greeting names.
   package static let namedOrigins = 1 << 16
+  /// Losses that a greeting lists.
+  package static let losses = 1 << 16
   /// Longest node name.
   package static let nodeName = 255
   /// Longest schema, as SDL.

@@ -111,7 +111,7 @@ struct Conversation {
         versionVector: node.versionVector)
     }
     switch outcome {
-    case .wait, .greeted: return ([], true)
+    case .wait, .greeted, .compare: return ([], true)
     case .send(let messages): return (messages, true)
     case .adopt(let batch):
       if node.adoptsLate {
@@ -166,11 +166,11 @@ struct Conversation {
     let plan = try ShipmentPlan(source: source, scope: order.scope, above: order.receiver, names: order.names)
     var writer = ShipmentWriter(
       source: source, plan: plan, sender: node.logID, bytesReadBefore: 0, batchTarget: batchTarget)
-    var messages: [SessionMessage] = []
+    var messages = [session.holding(plan.versionVector)]
     while let batch = try writer.next() {
       messages += session.batch(batch)
       session.checkInvariants()
     }
-    return messages + [session.shipped(writer.end, partitions: plan.partitions)]
+    return messages + [session.shipped(writer.end, partitions: plan.partitions, held: plan.versionVector)]
   }
 }

@@ -175,6 +175,17 @@ import Testing
     var (session, _) = Session.opening(node.asSessionNode)
     _ = session.receive(.greeting(MemoryNode("there", id: 2).greeting))
     _ = session.begin(.pull, node: node.asSessionNode, scope: .everything, versionVector: VersionVector())
+    // Nothing is received before the sender has stated what it holds.
+    var early = session
+    guard
+      case .failed(.unexpectedMessage("chunk", "holding"), .some) = early.receive(
+        .chunk(Chunk(batch: 0, isLast: false, bytes: [1])))
+    else {
+      Issue.record("a chunk was taken first")
+      return
+    }
+    _ = session.receive(
+      .holding(TransferRequest(scope: NarrowedScope(.everything), versionVector: VersionVector())))
     guard
       case .failed(.unexpectedMessage, .some) = session.receive(
         .chunk(Chunk(batch: 1, isLast: false, bytes: [1])))

@@ -46,7 +46,7 @@ import StemmaSimulation
       let verified = try reader.read(batch)
       _ = try verified.adopt(into: receiver, above: receiver.streams())
     }
-    try reader.finish(writer.end)
+    try reader.finish(plan.versionVector)
     return (writer.end, writer.bytesShipped)
   }
 

@@ -65,7 +65,7 @@ import Testing
   private func batches(
     of site: Site, above held: VersionVector = VersionVector(), _ scope: Scope = .everything,
     isDigesting: Bool = true
-  ) throws -> (batches: [[UInt8]], end: TransferEnd) {
+  ) throws -> (batches: [[UInt8]], announced: VersionVector) {
     let source = LogSource(site.log, versionVector: try site.log.streams())
     let read = site.log.bytesRead
     let plan = try ShipmentPlan(
@@ -76,7 +76,7 @@ import Testing
     var batches: [[UInt8]] = []
     while let batch = try writer.next() { batches.append(batch) }
     #expect(writer.eventCount == plan.eventCount && writer.batchCount == UInt64(batches.count))
-    return (batches, writer.end)
+    return (batches, plan.versionVector)
   }
 
   private func reader(
@@ -93,9 +93,9 @@ import Testing
   /// digests is refused.
   @Test func aPieceThatStaysInTheProcessHasNoDigests() throws {
     let sender = try sender()
-    let (digested, end) = try batches(of: sender)
-    let (plain, plainEnd) = try batches(of: sender, isDigesting: false)
-    #expect(end.events == plainEnd.events && plain.count == digested.count)
+    let (digested, announced) = try batches(of: sender)
+    let (plain, plainAnnounced) = try batches(of: sender, isDigesting: false)
+    #expect(announced == plainAnnounced && plain.count == digested.count)
     #expect(plain.contains(where: isSealed) && !plain.allSatisfy(isSealed))
     var (outer, inner) = (reader(VersionVector()), reader(VersionVector(), isDigested: false))
     for (batch, other) in zip(plain, digested) {
@@ -109,7 +109,7 @@ import Testing
       _ = try inner.read(batch)
       #expect(inner.versionVector == outer.versionVector)
     }
-    try inner.finish(plainEnd)
+    try inner.finish(plainAnnounced)
   }
 
   /// Another thread compares a file's bytes with its digest. If they differ, neither these bytes
@@ -141,13 +141,13 @@ import Testing
 
   @Test func sealedFilesAreAdoptedByteForByte() throws {
     let (sender, receiver) = (try sender(), try Site(id: 2))
-    let (batches, end) = try batches(of: sender)
+    let (batches, announced) = try batches(of: sender)
     #expect(batches.map(isSealed) == [true, true, true, false])
     var reader = reader(VersionVector())
     for batch in batches {
       _ = try reader.read(batch).adopt(into: receiver.log, above: receiver.log.streams())
     }
-    try reader.finish(end)
+    try reader.finish(announced)
     #expect(try receiver.contents() == sender.contents())
     #expect(try receiver.events() == sender.events())
     #expect(try receiver.log.streams() == sender.log.streams())
@@ -168,18 +168,19 @@ import Testing
   @Test func aPartOfTheScopeIsLaidOutAsAFileOfItsOwn() throws {
     let (sender, receiver) = (try sender(), try Site(id: 2))
     let scope = try Scope(patterns: ["tenant=b"])
-    let (batches, end) = try batches(of: sender, scope)
+    let (batches, announced) = try batches(of: sender, scope)
     #expect(batches.map(isSealed) == [true, true])
     var reader = reader(VersionVector(), scope)
     for batch in batches {
       _ = try reader.read(batch).adopt(into: receiver.log, above: receiver.log.streams())
     }
-    try reader.finish(end)
+    try reader.finish(announced)
     #expect(try receiver.events().sorted() == sender.events(scope).sorted())
     #expect(try receiver.log.verify() == [])
   }
 
-  private func batches(of site: Site, _ scope: Scope) throws -> (batches: [[UInt8]], end: TransferEnd) {
+  private func batches(of site: Site, _ scope: Scope) throws -> (batches: [[UInt8]], announced: VersionVector)
+  {
     try batches(of: site, above: VersionVector(), scope)
   }
 
@@ -191,13 +192,13 @@ import Testing
     try sender.write(&maker, commits: 20)
     for round in 0..<2 {
       let held = try receiver.log.streams()
-      let (batches, end) = try batches(of: sender, above: held)
+      let (batches, announced) = try batches(of: sender, above: held)
       #expect(batches.contains(where: isSealed))
       var reader = reader(held)
       for batch in batches {
         _ = try reader.read(batch).adopt(into: receiver.log, above: receiver.log.streams())
       }
-      try reader.finish(end)
+      try reader.finish(announced)
       #expect(try receiver.events() == sender.events(), "round \(round)")
       try sender.write(&maker, commits: 20)
       try sender.log.seal()

@@ -13,7 +13,11 @@ import StemmaSimulation
       origins: [
         NamedOrigin(Origin(9), nodeName: "Zürich", isOwn: true),
         NamedOrigin(Origin(3), nodeName: "Basel", isOwn: false),
-      ], schema: "type A @model { id: ID! }\n", scope: try Scope(patterns: ["tenantId=*", "!tenantId=x"]))
+      ], schema: "type A @model { id: ID! }\n", scope: try Scope(patterns: ["tenantId=*", "!tenantId=x"]),
+      isUnfinished: true,
+      losses: [
+        StreamLoss(Partition("tenantId=a"), Origin(3), from: SequenceNumber(4), to: SequenceNumber(9))
+      ])
     let scope = NarrowedScope(try Scope(patterns: ["a", "b*"]), try Scope(patterns: ["!c"]))
     let side = Fork.Side(node: "Basel", hash: random.hash())
     let partition = Partition("tenantId=acme")
@@ -33,9 +37,9 @@ import StemmaSimulation
       .greeting(greeting), .offer(scope), .offer(NarrowedScope(.everything)),
       .request(TransferRequest(scope: scope, versionVector: random.versionVector(partitions: 3))),
       .chunk(Chunk(batch: 3, isLast: true, bytes: [1, 2, 3])),
-      .end(
-        TransferEnd(
-          batches: 1, events: 300, bytesRead: 70_000, versionVector: random.versionVector(partitions: 2))),
+      .hello,
+      .holding(TransferRequest(scope: scope, versionVector: random.versionVector(partitions: 2))),
+      .end(TransferEnd(batches: 1, events: 300, bytesRead: 70_000)),
       .acknowledgement(random.versionVector(partitions: 2)),
     ] + errors.map { .refusal($0) }
   }

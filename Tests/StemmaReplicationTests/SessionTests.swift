@@ -22,7 +22,9 @@ import Testing
     try talk.run(.pull)
     #expect(talk.openingError == nil && talk.answeringError == nil)
     #expect(
-      talk.messages.map(\.name) == ["greeting", "greeting", "request", "chunk", "end", "acknowledgement"])
+      talk.messages.map(\.name) == [
+        "greeting", "greeting", "request", "holding", "chunk", "end", "acknowledgement",
+      ])
     #expect(talk.opening.events.count == 4)
     #expect(talk.opening.notes()[CommitID(two.origin, 2)]?.source == "x.ndjson:3")
     #expect(talk.answering.contents() == two.contents())
@@ -34,7 +36,8 @@ import Testing
     // Again: nothing is moved or read, and nothing counts as a deletion.
     var again = Conversation(talk.opening, talk.answering)
     try again.run(.pull)
-    #expect(again.messages.map(\.name) == ["greeting", "greeting", "request", "end", "acknowledgement"])
+    #expect(
+      again.messages.map(\.name) == ["greeting", "greeting", "request", "holding", "end", "acknowledgement"])
     #expect(again.opening.contents() == talk.opening.contents())
     #expect(again.summary?.pulled?.bytesRead == 0)
   }
@@ -50,7 +53,7 @@ import Testing
     #expect(push.summary?.pushed?.bytesShipped == pull.summary?.pulled?.bytesShipped)
     #expect(
       push.messages.map(\.name)
-        == ["greeting", "greeting", "offer", "request", "chunk", "end", "acknowledgement"])
+        == ["greeting", "greeting", "offer", "request", "holding", "chunk", "end", "acknowledgement"])
   }
 
   @Test func syncIsBoth() throws {
@@ -153,7 +156,7 @@ import Testing
     for message in samples {
       var answering = Session.answering(node.asSessionNode, versionVector: node.versionVector)
       switch (answering.receive(message), message) {
-      case (.send, .greeting): break
+      case (.send, .greeting), (.send, .hello): break
       case (.failed(.refusedByPeer, nil), .refusal): break
       case (.failed(.unexpectedMessage(let found, "greeting"), .refusal), _): #expect(found == message.name)
       case (let outcome, _): Issue.record("\(message.name): \(outcome)")
@@ -262,10 +265,12 @@ import Testing
     try whole.run(.pull)
     let chunks = whole.messages.filter { $0.name == "chunk" }
     #expect(chunks.count > 3)
+    let holding = try #require(whole.messages.first { $0.name == "holding" })
 
     var (session, _) = Session.opening(one.asSessionNode)
     _ = session.receive(.greeting(two.greeting))
     _ = session.begin(.pull, node: one.asSessionNode, scope: one.scope, versionVector: one.versionVector)
+    _ = session.receive(holding)
     guard case .adopt(let first) = session.receive(chunks[0]) else {
       Issue.record("the first batch was not handed out")
       return
@@ -309,6 +314,7 @@ import Testing
     var (session, _) = Session.opening(one.asSessionNode)
     _ = session.receive(.greeting(two.greeting))
     _ = session.begin(.pull, node: one.asSessionNode, scope: one.scope, versionVector: one.versionVector)
+    _ = session.receive(try #require(whole.messages.first { $0.name == "holding" }))
     var endless = session
     for (place, byte) in chunk.bytes.enumerated() {
       let isLast = place == chunk.bytes.count - 1

@@ -87,7 +87,7 @@ import StemmaSimulation
     #expect(batch.events.map(\.partition) == [Partition("t=a")])
     #expect(try writer.next() == nil)
     #expect(source.filesRead == [3], "files whose streams the receiver holds are skipped by their footers")
-    #expect(writer.end.versionVector == node.versionVector.restricted { scope.contains($0) })
+    #expect(plan.versionVector == node.versionVector.restricted { scope.contains($0) })
     // A receiver whose version vector ends inside of a file.
     var half = reader(of: node)
     for batch in try batches(of: node, target: 1).prefix(3) { _ = try half.read(batch) }
@@ -100,14 +100,12 @@ import StemmaSimulation
   @Test func emptyShipmentsAndEndsNeverMeanDeletion() throws {
     let node = sender()
     let reader = reader(of: node, versionVector: node.versionVector)
-    let nothing = TransferEnd(batches: 0, events: 0, bytesRead: 0, versionVector: VersionVector())
-    try reader.finish(nothing)
+    try reader.finish(VersionVector())
     #expect(reader.versionVector == node.versionVector)
     #expect(throws: ReplicationError.self) { try Batch(decoding: []) }
     // A shipment that lacks announced events is incomplete.
     #expect {
-      try self.reader(of: node).finish(
-        TransferEnd(batches: 0, events: 0, bytesRead: 0, versionVector: node.versionVector))
+      try self.reader(of: node).finish(node.versionVector)
     } throws: { error in
       if case .incomplete = error as? ReplicationError { true } else { false }
     }

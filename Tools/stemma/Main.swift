@@ -44,7 +44,10 @@ struct Stemma: ParsableCommand {
       CommandGroup(name: "Conflicts", subcommands: [Conflicts.self, Resolve.self]),
       CommandGroup(
         name: "Replication",
-        subcommands: [Remote.self, Pull.self, Push.self, Sync.self, ScopeCommand.self, Digest.self]),
+        subcommands: [
+          Remote.self, Pull.self, Push.self, Sync.self, ScopeCommand.self, Digest.self, Serve.self,
+          TokenCommand.self,
+        ]),
       CommandGroup(name: "Upkeep", subcommands: [Rebuild.self, Verify.self, Repair.self]),
     ])
 

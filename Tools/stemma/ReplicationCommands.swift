@@ -14,20 +14,25 @@ struct Clone: ParsableCommand, NodelessCommand {
       Examples:
         stemma clone ../office laptop
         stemma clone ../hq field --partition tenantId=acme --partition 'region=eu*'
+        stemma clone hq.example.org:shop field
+        stemma clone https://hq.example.org:7433 field --token-file field.token
       """)
-  @Argument(help: "Another node's directory.", completion: .directory) var source: String
+  @Argument(help: "Another node: its directory, HOST:PATH, or the URL of a server.", completion: .directory)
+  var source: String
   @Argument(help: "The new node's directory.", completion: .directory) var directory: String
   @Option(
     parsing: .singleValue,
     help: ArgumentHelp("Hold only these partitions; may be repeated.", valueName: "pattern"))
   var partition: [String] = []
   @Option(help: "The name that other nodes see (default: the host's name).") var name: String?
+  @OptionGroup var connection: ConnectionOptions
   @OptionGroup var format: FormatOptions
 
   func run() throws {
     let bar = ProgressBar("cloning")
     let report = try clone(bar)
     bar.finish()
+    try connection.token.keep(for: source, in: directory, Ports())
     for notice in report.notices { Output.warning(notice) }
     if format.isJSON {
       Output.line(report.json)
@@ -40,9 +45,11 @@ struct Clone: ParsableCommand, NodelessCommand {
 
   private func clone(_ bar: ProgressBar) throws -> TransferReport {
     do {
-      return try Node.clone(from: source, to: directory, partitions: partition, name: name) {
-        bar.update($0, of: $1)
-      }
+      let options = Node.OpeningOptions(mode: .write)
+      let progress: (UInt64, UInt64) -> Void = { bar.update($0, of: $1) }
+      return try Node.clone(
+        from: source, to: directory, partitions: partition, name: name, options: options,
+        connect: connection.connections(options, progress: progress).connect, progress: progress)
     } catch {
       switch error {
       case .noNode:
@@ -58,12 +65,14 @@ struct Clone: ParsableCommand, NodelessCommand {
 /// The arguments that pull, push and sync share.
 struct PeerOptions: ParsableArguments {
   @Argument(
-    help: "A remote's name, or another node's directory; none: all remotes.", completion: .remoteNames)
+    help: "A remote's name, another node's directory, HOST:PATH, or a URL; none: all remotes.",
+    completion: .remoteNames)
   var peer: String?
   @Option(
     parsing: .singleValue,
     help: ArgumentHelp("Only these partitions in this run; may be repeated.", valueName: "pattern"))
   var partition: [String] = []
+  @OptionGroup var connection: ConnectionOptions
   @OptionGroup var format: FormatOptions
   @OptionGroup var node: NodeOptions
 }
@@ -138,9 +147,11 @@ private func exchange(_ options: PeerOptions, pulls: Bool, pushes: Bool) throws 
     let bar = ProgressBar(peer.name)
     let told = node.notices.count
     let outcome = Result { () throws(NodeError) in
-      try node.exchange(with: peer, pulls: pulls, pushes: pushes, partitions: options.partition) {
-        bar.update($0, of: $1)
-      }
+      let progress: (UInt64, UInt64) -> Void = { bar.update($0, of: $1) }
+      let connections = options.connection.connections(node.options, progress: progress)
+      return try node.exchange(
+        with: peer, pulls: pulls, pushes: pushes, partitions: options.partition, connect: connections.connect,
+        progress: progress)
     }
     bar.finish()
     func note(_ met: NodeError) {
@@ -215,9 +226,13 @@ struct RemoteAdd: ParsableCommand {
       Examples:
         stemma remote add office ../office
         stemma remote add backup /mnt/backup/shop
+        stemma remote add hq hq.example.org:shop
+        stemma remote add web https://hq.example.org:7433 --token-file web.token
       """)
   @Argument(help: "The name.") var name: String
-  @Argument(help: "The other node's directory.", completion: .directory) var address: String
+  @Argument(help: "The other node: its directory, HOST:PATH, or a URL.", completion: .directory) var address:
+    String
+  @OptionGroup var token: TokenOptions
   @OptionGroup var options: NodeOptions
 
   func validate() throws {
@@ -228,6 +243,7 @@ struct RemoteAdd: ParsableCommand {
     let node = try options.openForWriting()
     try refuseItself(address, node)
     try node.addRemote(name, address)
+    try token.keep(for: address, in: node.directory, node.ports)
   }
 }
 
@@ -238,20 +254,23 @@ private func refuseItself(_ address: String, _ node: Node) throws {
 
 struct RemoteSetURL: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "set-url", abstract: "Change the directory of a peer.",
+    commandName: "set-url", abstract: "Change the address of a peer.",
     discussion: """
       Examples:
         stemma remote set-url office ../moved/office
         stemma -C shop remote set-url backup /mnt/backup/shop
       """)
   @Argument(help: "The name.", completion: .remoteNames) var name: String
-  @Argument(help: "The other node's directory.", completion: .directory) var address: String
+  @Argument(help: "The other node: its directory, HOST:PATH, or a URL.", completion: .directory) var address:
+    String
+  @OptionGroup var token: TokenOptions
   @OptionGroup var options: NodeOptions
 
   func run() throws {
     let node = try options.openForWriting()
     try refuseItself(address, node)
     try node.setRemote(name, address)
+    try token.keep(for: address, in: node.directory, node.ports)
   }
 }
 

@@ -52,6 +52,8 @@ package enum NodeError: Error {
   case unknownRemote(String, known: [String])
   case notAPeer(path: String, reason: Notice)
   case noRemotes
+  /// The peer at this address requires a valid token.
+  case unauthenticated(String)
   /// Another process changed the node's scope during an exchange. Adopted events stay.
   case scopeChanged(node: String)
   case unacknowledged(partition: String, events: UInt64)
@@ -88,7 +90,7 @@ package enum NodeError: Error {
   }
 
   /// Whether the operating system refused a write, for lack of permission or space.
-  var isRefusalToWrite: Bool {
+  package var isRefusalToWrite: Bool {
     switch self {
     case .log(.system(_, _, let code)), .tables(.io(_, _, let code)):
       [EACCES, EPERM, EROFS, ENOSPC, EDQUOT, EFBIG].contains(code)

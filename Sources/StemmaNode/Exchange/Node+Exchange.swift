@@ -12,33 +12,58 @@ extension Node {
     return try body()
   }
 
-  private var greeting: Greeting {
+  /// The greeting for a peer with these rights. A peer that may read or write only some partitions
+  /// learns nothing of the others: the scope is what it may use, and origins without events of
+  /// readable partitions have no names.
+  func greeting(
+    readable: Scope = .everything, writable: Scope = .everything, _ held: VersionVector
+  ) throws(NodeError) -> Greeting {
+    let isLimited = !(readable.isEverything && writable.isEverything)
+    let shown =
+      isLimited ? Set(held.partitions.filter { readable.contains($0.key) }.flatMap(\.value.keys)) : []
     var named = metadata.origins.map { NamedOrigin($0, nodeName: metadata.name, isOwn: true) }
-    named += metadata.names.map { NamedOrigin($0.key, nodeName: $0.value, isOwn: false) }
+    named += metadata.names.filter { !isLimited || shown.contains($0.key) }
+      .map { NamedOrigin($0.key, nodeName: $0.value, isOwn: false) }
+    var losses: [StreamLoss] = []
+    for loss in metadata.corruption?.losses ?? [] {
+      let partition = Partition(loss.partition)
+      guard readable.contains(partition) || writable.contains(partition),
+        let origin = UInt64(loss.origin, radix: 16)
+      else { continue }
+      losses.append(
+        StreamLoss(partition, Origin(origin), from: SequenceNumber(loss.from), to: SequenceNumber(loss.to)))
+    }
+    let scope = isLimited ? try Self.scope(readable.patterns + writable.patterns) : metadata.scope
     return Greeting(
       logID: metadata.logID, nodeName: metadata.name, origins: named, schema: SDL.print(schema),
-      scope: metadata.scope)
+      scope: scope, isUnfinished: metadata.unfinishedClone != nil, losses: losses)
   }
 
-  /// The indexes of another user's log are not trusted.
-  private func sessionNode(with peer: Node, _ task: Session.Task) throws(NodeError) -> Session.Node {
-    do throws(LogError) {
-      return Session.Node(
-        greeting: greeting, schema: schema,
-        trustsIndexes: try peer.ports.fileSystem.isOwn(peer.log.directory),
-        takesCopies: task == .pull, sharesMemory: true)
-    } catch { throw .log(error) }
+  /// Whether the log belongs to the local user. The indexes of another user's log are not trusted.
+  var isOwn: Bool {
+    get throws(NodeError) {
+      do throws(LogError) { return try ports.fileSystem.isOwn(log.directory) } catch { throw .log(error) }
+    }
+  }
+
+  private func sessionNode(
+    _ link: any PeerLink, _ task: Session.Task, _ held: VersionVector
+  ) throws(NodeError) -> Session.Node {
+    Session.Node(
+      greeting: try greeting(held), schema: schema, trustsIndexes: link.isOwn, takesCopies: task == .pull,
+      sharesMemory: link.sharesMemory)
   }
 
   // MARK: Peers
 
-  /// The peers that a remote's name or a directory denotes; nil: all remotes.
+  /// The peers that a remote's name or an address denotes; nil: all remotes.
   package func peers(_ text: String?) throws(NodeError) -> [RemotePeer] {
     guard let text else {
       if metadata.remotes.isEmpty { throw .noRemotes }
       return metadata.remotes
     }
     if let remote = metadata.remotes.first(where: { $0.name == text }) { return [remote] }
+    guard PeerAddress(text).isDirectory else { return [RemotePeer(name: text, address: text)] }
     do {
       if try ports.exists(NodeMetadata.fileName, in: text) { return [RemotePeer(name: text, address: text)] }
     } catch { throw .log(error) }
@@ -52,8 +77,8 @@ extension Node {
       guard !metadata.remotes.contains(where: { $0.name == name }) else {
         throw .notAPeer(path: name, reason: "a remote of that name is there; remove it first")
       }
-      _ = try Self.readMetadata(address, ports)
-      metadata.remotes.append(RemotePeer(name: name, address: Self.absolute(address)))
+      if PeerAddress(address).isDirectory { _ = try Self.readMetadata(address, ports) }
+      metadata.remotes.append(RemotePeer(name: name, address: PeerAddress.stored(address)))
       try saveMetadata()
     }
   }
@@ -62,11 +87,11 @@ extension Node {
     try changeRemote(name) { (index) throws(NodeError) in metadata.remotes.remove(at: index) }
   }
 
-  /// Changes the directory of a remote. The record of its last exchange is removed.
+  /// Changes the address of a remote. The record of its last exchange is removed.
   package func setRemote(_ name: String, _ address: String) throws(NodeError) {
     try changeRemote(name) { (index) throws(NodeError) in
-      _ = try Self.readMetadata(address, ports)
-      metadata.remotes[index] = RemotePeer(name: name, address: Self.absolute(address))
+      if PeerAddress(address).isDirectory { _ = try Self.readMetadata(address, ports) }
+      metadata.remotes[index] = RemotePeer(name: name, address: PeerAddress.stored(address))
     }
   }
 
@@ -92,52 +117,92 @@ extension Node {
   ///   `.notAPeer` if the source is an unfinished clone.
   package static func clone(
     from source: String, to directory: String, partitions: [String], name: String?,
-    options: OpeningOptions = OpeningOptions(mode: .write), progress: @escaping (UInt64, UInt64) -> Void
+    options: OpeningOptions = OpeningOptions(mode: .write), connect: Connector? = nil,
+    progress: @escaping (UInt64, UInt64) -> Void
   ) throws(NodeError) -> TransferReport {
-    let peer = try open(at: source, options.ofPeer(writes: false))
-    // The copy would be indistinguishable from a complete clone.
-    guard peer.metadata.unfinishedClone == nil else {
-      throw .notAPeer(path: source, reason: "\(Explanations.unfinishedPeer), and nothing was cloned")
-    }
-    let scope: Scope
-    do throws(ReplicationError) {
-      scope = partitions.isEmpty ? peer.metadata.scope : try Scope(patterns: partitions)
-    } catch { throw .replication(error) }
-    try peer.checkNames()
-    let (run, leftOut) = try run([], of: [peer], within: [scope])
-    let node: Node
-    do throws(NodeError) {
-      let remote = RemotePeer(name: sourceName, address: absolute(source))
-      node = try create(
-        at: directory, schema: SDL.print(peer.schema), name: name, scope: scope,
-        clone: (remote, peer.metadata.logID, peer.greeting), options: options)
-    } catch .alreadyANode {
-      let metadata = try readMetadata(directory, options.ports)
-      guard let begun = metadata.unfinishedClone else { throw .alreadyANode(path: directory, source: source) }
-      guard begun == peer.metadata.logID, scope == metadata.scope, metadata.name == name ?? metadata.name
-      else {
-        let other = metadata.remotes.first { $0.name == sourceName }?.address
-        throw .unfinishedClone(path: directory, source: other, nil)
+    let remote = RemotePeer(name: sourceName, address: PeerAddress.stored(source))
+    let connect = connect ?? directories(options, progress)
+    let link = try connect(RemotePeer(name: sourceName, address: source), nil, false)
+    let greeting = link.greeting
+    func closing<T>(_ body: () throws(NodeError) -> T) throws(NodeError) -> T {
+      do throws(NodeError) { return try body() } catch {
+        _ = try link.close(after: error)
+        throw error
       }
-      node = try open(at: directory, options)
-      try node.moveSource(to: absolute(source))
+    }
+    let (scope, schema) = try closing { () throws(NodeError) in
+      // The copy would be indistinguishable from a complete clone.
+      guard !greeting.isUnfinished else {
+        throw .notAPeer(path: source, reason: "\(Explanations.unfinishedPeer), and nothing was cloned")
+      }
+      do throws(SchemaError) { _ = try SDL.read(greeting.schema) } catch { throw .schema(error) }
+      return (partitions.isEmpty ? greeting.scope : try Self.scope(partitions), greeting.schema)
+    }
+    let run = try closing { () throws(NodeError) in
+      try Run([], within: [scope], own: nil, peer: greeting)
+    }
+    let node = try closing { () throws(NodeError) in
+      do throws(NodeError) {
+        return try create(
+          at: directory, schema: schema, name: name, scope: scope,
+          clone: (remote, greeting.logID, greeting), options: options)
+      } catch .alreadyANode {
+        let metadata = try readMetadata(directory, options.ports)
+        guard let begun = metadata.unfinishedClone else {
+          throw .alreadyANode(path: directory, source: source)
+        }
+        guard begun == greeting.logID, scope == metadata.scope, metadata.name == name ?? metadata.name
+        else {
+          let other = metadata.remotes.first { $0.name == sourceName }?.address
+          throw .unfinishedClone(path: directory, source: other, nil)
+        }
+        let node = try open(at: directory, options)
+        try node.moveSource(to: remote.address)
+        return node
+      }
     }
     let report: ExchangeReport
+    var idle: [String] = []
     do throws(NodeError) {
-      report = try node.recordingExchange(with: absolute(source)) { () throws(NodeError) in
-        var report = try node.exchange(node.session(with: peer, .pull, run, progress))
-        try node.finishClone(from: peer)
-        report.missing = leftOut.first?.error
-        return report
+      report = try node.recordingExchange(with: remote.address) { () throws(NodeError) in
+        var exchanged = try node.exchange(over: link, .pull, run.scope, progress)
+        try node.finishClone(from: greeting, announced: exchanged.announced)
+        idle = try Self.idle(partitions, exchanged.announced)
+        exchanged.report.missing = run.leftOut.first?.error
+        return exchanged.report
       }
     } catch { throw .unfinishedClone(path: directory, source: source, error) }
     guard var pulled = report.pulled else { throw .corrupt(what: "a pull ended without a report") }
     pulled.notices =
-      try peer.idlePatterns(partitions).map { Self.sentence(ofIdlePattern: $0, at: [peer]) } + report.notices
-      + leftOut.map(\.sentence)
-    pulled.leftOut = leftOut.flatMap(\.partitions)
+      idle.map { Self.sentence(ofIdlePattern: $0, at: [greeting.nodeName]) } + report.notices
+      + run.leftOut.map(\.sentence)
+    pulled.leftOut = run.leftOut.flatMap(\.partitions)
     pulled.missing = report.missing.map { .unfinishedClone(path: directory, source: source, $0) }
     return pulled
+  }
+
+  /// Connects to directories only.
+  private static func directories(
+    _ options: OpeningOptions, _ progress: @escaping (UInt64, UInt64) -> Void
+  ) -> Connector {
+    { (remote, node, writes) throws(NodeError) in
+      try directoryLink(remote.address, node, options, writes: writes, progress)
+    }
+  }
+
+  /// Connects to the node in a directory.
+  package static func directoryLink(
+    _ address: String, _ node: Node?, _ options: OpeningOptions, writes: Bool,
+    _ progress: @escaping (UInt64, UInt64) -> Void
+  ) throws(NodeError) -> any PeerLink {
+    guard PeerAddress(address).isDirectory else {
+      throw .notAPeer(path: address, reason: "only directories are reached here")
+    }
+    do throws(NodeError) {
+      return try DirectoryLink(address, node, options: options, writes: writes, progress: progress)
+    } catch .noNode where node != nil {
+      throw .notAPeer(path: address, reason: "there is no node in that directory")
+    }
   }
 
   /// The name of a clone's remote.
@@ -159,19 +224,23 @@ extension Node {
 
   /// Marks the clone as finished after a pull from its source, or from another node that holds at
   /// least the same events. Returns true if it was another node.
+  ///
+  /// - Parameter announced: what the peer holds in the scope of the pull.
   @discardableResult
-  private func finishClone(from peer: Node) throws(NodeError) -> Bool {
-    guard let source = metadata.unfinishedClone, peer.metadata.unfinishedClone == nil,
-      try Self.run([], of: [peer], within: [metadata.scope]).leftOut.isEmpty
+  private func finishClone(
+    from peer: Greeting, announced: VersionVector?
+  ) throws(NodeError) -> Bool {
+    guard let source = metadata.unfinishedClone, !peer.isUnfinished,
+      try Run([], within: [metadata.scope], own: self, peer: peer).leftOut.isEmpty
     else { return false }
-    let isOther = source != peer.metadata.logID
+    let isOther = source != peer.logID
     if isOther {
       let scopes = [Scope.everything, metadata.scope]
-      guard scopes.contains(peer.metadata.scope) else { return false }
-      let (held, theirs) = (
-        try reading { try $0.versionVector() }, try peer.reading { try $0.versionVector() }
-      )
-      guard held.eventCount > 0, held.lag(against: theirs).allSatisfy({ $0.ahead == 0 }) else { return false }
+      guard scopes.contains(peer.scope), let announced else { return false }
+      let held = try reading { try $0.versionVector() }
+      guard held.eventCount > 0, held.lag(against: announced).allSatisfy({ $0.ahead == 0 }) else {
+        return false
+      }
     }
     try withWriterLock { () throws(NodeError) in
       metadata = try Self.readMetadata(directory, ports)
@@ -187,13 +256,16 @@ extension Node {
   private static let attempts = 3
 
   /// Pulls from a peer, pushes to it, or both. Records the time and the result with the remote.
+  ///
+  /// - Parameter connect: connects to the peer; nil: to directories only.
   package func exchange(
-    with remote: RemotePeer, pulls: Bool, pushes: Bool, partitions: [String],
+    with remote: RemotePeer, pulls: Bool, pushes: Bool, partitions: [String], connect: Connector? = nil,
     progress: @escaping (UInt64, UInt64) -> Void
   ) throws(NodeError) -> ExchangeReport {
-    try recordingExchange(with: Self.absolute(remote.address)) { () throws(NodeError) in
+    try recordingExchange(with: PeerAddress.stored(remote.address)) { () throws(NodeError) in
       try exchangeOnly(
-        with: remote, pulls: pulls, pushes: pushes, partitions: partitions, progress: progress)
+        with: remote, pulls: pulls, pushes: pushes, partitions: partitions,
+        connect: connect ?? Self.directories(options, progress), progress: progress)
     }
   }
 
@@ -237,136 +309,69 @@ extension Node {
   }
 
   private func exchangeOnly(
-    with remote: RemotePeer, pulls: Bool, pushes: Bool, partitions: [String],
+    with remote: RemotePeer, pulls: Bool, pushes: Bool, partitions: [String], connect: Connector,
     progress: @escaping (UInt64, UInt64) -> Void
   ) throws(NodeError) -> ExchangeReport {
-    let peer: Node
-    do throws(NodeError) {
-      peer = try Self.open(at: remote.address, options.ofPeer(writes: pushes))
-    } catch .noNode {
-      throw .notAPeer(path: remote.address, reason: "there is no node in that directory")
-    }
-    let places = [directory, remote.address].map { URL(fileURLWithPath: $0).resolvingSymlinksInPath().path }
-    guard places[0] != places[1] else {
-      throw .notAPeer(path: remote.address, reason: "it is this node itself")
-    }
-    for node in [self, peer] { try node.checkNames() }
+    try checkNames()
     let task: Session.Task = pulls && pushes ? .sync : pulls ? .pull : .push
     var attempts = 0
-    var (report, leftOut) = (ExchangeReport(), [LeftOut]())
     while true {
       attempts += 1
-      try locked { () throws(NodeError) in }
-      let run: Scope
-      (run, leftOut) = try Self.run(
-        partitions, of: [self, peer], within: [metadata.scope, peer.metadata.scope])
+      let link = try connect(remote, self, pushes)
+      let peer = link.greeting
+      let run: Run
       do throws(NodeError) {
-        report = try exchange(session(with: peer, task, run, progress))
-        break
+        try locked { () throws(NodeError) in }
+        run = try Run(partitions, within: [metadata.scope, peer.scope], own: self, peer: peer)
+      } catch {
+        _ = try link.close(after: error)
+        throw error
+      }
+      let exchanged: Exchanged
+      do throws(NodeError) {
+        exchanged = try exchange(over: link, task, run.scope, progress)
       } catch .scopeChanged where attempts < Self.attempts {
         // Another process changed a scope; the run is chosen again.
-        if pushes { try peer.locked { () throws(NodeError) in } }
+        continue
       }
+      var report = exchanged.report
+      if pulls, partitions.isEmpty, try finishClone(from: peer, announced: exchanged.announced) {
+        report.notices.append("this clone counts as whole now: it has all that \(peer.nodeName) has")
+      }
+      if metadata.unfinishedClone != nil { report.notices.append(Explanations.unfinishedClone) }
+      if peer.isUnfinished { report.notices.append("\(peer.nodeName): \(Explanations.unfinishedPeer)") }
+      // For a sync the partitions of either node, otherwise those of the sender.
+      var idle = partitions
+      if pulls { idle = try Self.idle(idle, exchanged.announced) }
+      if pushes { idle = try idlePatterns(idle) }
+      let senders = (pulls ? [peer.nodeName] : []) + (pushes ? [metadata.name] : [])
+      report.notices += idle.map { Self.sentence(ofIdlePattern: $0, at: senders) }
+      report.notices += run.leftOut.map(\.sentence)
+      report.pulled?.leftOut = run.partitionsLeftOut
+      report.pushed?.leftOut = run.partitionsLeftOut
+      report.missing = run.leftOut.first?.error
+      return report
     }
-    if pulls, partitions.isEmpty, try finishClone(from: peer) {
-      report.notices.append("this clone counts as whole now: it has all that \(peer.metadata.name) has")
-    }
-    if metadata.unfinishedClone != nil { report.notices.append(Explanations.unfinishedClone) }
-    if peer.metadata.unfinishedClone != nil {
-      report.notices.append("\(peer.metadata.name): \(Explanations.unfinishedPeer)")
-    }
-    // For a sync the partitions of either node, otherwise those of the sender.
-    let senders = (pulls ? [peer] : []) + (pushes ? [self] : [])
-    report.notices += try Self.idlePatterns(partitions, at: senders).map {
-      Self.sentence(ofIdlePattern: $0, at: senders)
-    }
-    report.notices += leftOut.map(\.sentence)
-    let partitions = Set(leftOut.flatMap(\.partitions)).sorted()
-    report.pulled?.leftOut = partitions
-    report.pushed?.leftOut = partitions
-    report.missing = leftOut.first?.error
-    return report
   }
 
-  /// The patterns that match no partition of any of the nodes.
-  package static func idlePatterns(
-    _ patterns: [String], at nodes: [Node]
-  ) throws(NodeError) -> [String] {
-    var idle = patterns
-    for node in nodes { idle = try node.idlePatterns(idle) }
+  /// The inclusions that match no announced partition. A peer does not announce excluded ones.
+  private static func idle(_ patterns: [String], _ announced: VersionVector?) throws(NodeError) -> [String] {
+    guard let announced else { return patterns }
+    var idle: [String] = []
+    for pattern in patterns where !pattern.hasPrefix("!") {
+      let scope = try scope([pattern])
+      if !announced.partitions.keys.contains(where: scope.contains) { idle.append(pattern) }
+    }
     return idle
   }
 
-  private static func sentence(ofIdlePattern pattern: String, at nodes: [Node]) -> Notice {
-    "no partition of \(Explanations.list(nodes.map(\.metadata.name), "or")) fits `\(pattern)`"
-  }
-
-  /// Partitions that are not exchanged, because a node lost events in them.
-  private struct LeftOut {
-    let node: String
-    let losses: [RecordedCorruption.Loss]
-    let partitions: [String]
-
-    var sentence: Notice {
-      partitions.count == 1
-        ? "partition \(partitions[0]) was left out: \(node) has lost events of it"
-        : "partitions \(Explanations.list(partitions, "and")) were left out: \(node) has lost events of them"
-    }
-
-    var error: NodeError {
-      let lost = RecordedCorruption.words(losses) ?? "events"
-      return .corrupt(what: "\(node) has lost \(lost), so what it has of these was left out: repair it first")
-    }
-  }
-
-  /// The scope of a run: the requested partitions, without those in all `scopes` in which one of
-  /// the nodes lost events.
-  private static func run(
-    _ patterns: [String], of nodes: [Node], within scopes: [Scope]
-  ) throws(NodeError) -> (scope: Scope, leftOut: [LeftOut]) {
-    var patterns = patterns.isEmpty ? Scope.everything.patterns : patterns
-    let exchanged = NarrowedScope(scopes + [try scope(patterns)])
-    var leftOut: [LeftOut] = []
-    for node in nodes {
-      guard let corruption = node.metadata.corruption else { continue }
-      if corruption.isVague { try node.checkLogIsWhole() }
-      let partitions = corruption.partitions.filter(exchanged.contains).sorted().map(\.description)
-      guard !partitions.isEmpty else { continue }
-      patterns += partitions.map { "!" + $0 }
-      let losses = corruption.losses.filter { exchanged.contains(Partition($0.partition)) }
-      leftOut.append(LeftOut(node: node.metadata.name, losses: losses, partitions: partitions))
-    }
-    return (try scope(patterns), leftOut)
-  }
-
-  private struct Pair {
-    let task: Session.Task
-    let run: Scope
-    let own: Participant
-    let peer: Participant
-    let greeting: SessionMessage
-  }
-
-  private func session(
-    with peer: Node, _ task: Session.Task, _ run: Scope, _ progress: @escaping (UInt64, UInt64) -> Void
-  ) throws(NodeError) -> Pair {
-    let (opening, greeting) = Session.opening(try sessionNode(with: peer, task))
-    let theirs = try peer.durableVector()
-    return Pair(
-      task: task, run: run,
-      own: Participant(
-        self, opening, held: try durableVector(), bytesReadBefore: log.bytesRead,
-        progress: progress),
-      peer: Participant(
-        peer, .answering(try peer.sessionNode(with: self, task), versionVector: theirs), held: theirs,
-        bytesReadBefore: 0,
-        progress: progress),
-      greeting: greeting)
+  private static func sentence(ofIdlePattern pattern: String, at nodes: [String]) -> Notice {
+    "no partition of \(Explanations.list(nodes, "or")) fits `\(pattern)`"
   }
 
   /// The version vector of the durable log. A reader's tables may be ahead of it, by relaxed
   /// commits and by commits that others have made since it opened the log.
-  private func durableVector() throws(NodeError) -> VersionVector {
+  func durableVector() throws(NodeError) -> VersionVector {
     if options.mode == .write {
       return try locked { () throws(NodeError) in try reading { try $0.versionVector() } }
     }
@@ -385,72 +390,81 @@ extension Node {
     return held
   }
 
-  /// Exchanges messages until the side that opened the session is done.
-  private func exchange(_ pair: Pair) throws(NodeError) -> ExchangeReport {
-    let (own, peer) = (pair.own, pair.peer)
-    var outgoing = [pair.greeting]
-    var incoming: [SessionMessage] = []
-    own.deliver = { message throws(NodeError) in incoming += try peer.receive(message) }
-    peer.deliver = { message throws(NodeError) in outgoing += try own.receive(message) }
-    // The closures form a reference cycle that would keep the files of both nodes open.
-    defer { for side in [own, peer] { side.deliver = { _ in } } }
+  private struct Exchanged {
+    var report: ExchangeReport
+    /// What the peer holds in the scope of the pull.
+    var announced: VersionVector?
+  }
+
+  /// Exchanges messages until the own side is done, and closes the link.
+  private func exchange(
+    over link: any PeerLink, _ task: Session.Task, _ run: Scope,
+    _ progress: @escaping (UInt64, UInt64) -> Void
+  ) throws(NodeError) -> Exchanged {
+    let own: Participant
+    let opening: SessionMessage
     do throws(NodeError) {
-      while !outgoing.isEmpty || !incoming.isEmpty {
-        let sent = outgoing
-        outgoing = []
-        for message in sent { incoming += try peer.receive(message) }
-        let answers = incoming
-        incoming = []
-        for message in answers {
-          outgoing += try own.receive(message)
-          guard let greeting = own.greeted else { continue }
-          own.greeted = nil
-          try Self.refuseForks(self, peer.node, in: pair.run)
-          let versionVector = try reading { try $0.versionVector() }
-          outgoing += try own.messages(
-            after: own.session.begin(
-              pair.task, node: sessionNode(with: peer.node, pair.task), scope: metadata.scope,
-              narrowedTo: pair.run,
-              versionVector: versionVector))
-          try learn(greeting)
-          try peer.node.learn(self.greeting)
+      let held = try durableVector()
+      let (session, greeting) = Session.opening(try sessionNode(link, task, held))
+      own = Participant(self, session, held: held, bytesReadBefore: log.bytesRead, progress: progress)
+      opening = greeting
+    } catch {
+      _ = try link.close(after: error)
+      throw error
+    }
+    do throws(NodeError) {
+      try link.send(opening)
+      while own.summary == nil {
+        try own.receive(try link.receive())
+        if own.isGreeted {
+          try own.begin { session throws(NodeError) in
+            let held = try reading { try $0.versionVector() }
+            return session.begin(
+              task, node: try sessionNode(link, task, held), scope: metadata.scope, narrowedTo: run,
+              versionVector: held)
+          }
+          if let peer = own.session.peer { try learn(peer) }
         }
+        while let message = try own.next() { try link.send(message) }
       }
     } catch let failure {
       var error = failure
       // Complete batches are adopted, unless adoption is the failure.
-      for side in [own, peer] {
-        do throws(NodeError) { try side.adoptAll() } catch let other { error = other }
-      }
+      do throws(NodeError) { try own.adoptAll() } catch let other { error = other }
+      do throws(NodeError) { _ = try link.close(after: error) } catch let other { error = other }
       // Adopted events stay; the tables are refreshed with them.
       try conclude(own)
-      try peer.node.conclude(peer)
-      for node in [self, peer.node] { try node.leaveFork(error) }
+      try leaveFork(error)
       throw error
     }
-    try conclude(own)
-    try peer.node.conclude(peer)
-    // A corrupt end of a journal hides an unknown number of events from readers.
-    if peer.node.metadata.corruption == nil, !peer.node.log.isHarmless(peer.node.log.recovery.corruption) {
-      try peer.node.checkLogIsWhole()
-    }
-    guard let summary = own.summary else {
+    let peerNotices = try closed(link, own)
+    guard let summary = own.summary, let peer = summary.peer else {
       throw .replication(.incomplete("the session ended without a summary"))
     }
-    try acknowledge(summary, by: peer.node, in: pair.run)
-    if let theirs = peer.summary { try peer.node.acknowledge(theirs, by: self, in: pair.run) }
+    try acknowledge(summary, by: peer)
     var report = ExchangeReport()
     report.pulled = summary.pulled.map { TransferReport($0, of: own) }
-    report.pushed = summary.pushed.map { TransferReport($0, of: peer) }
-    report.notices = metadata.peerTypes.filter { $0.peer == peer.node.metadata.logID.description }
+    report.pushed = summary.pushed.map { TransferReport($0) }
+    report.notices = metadata.peerTypes.filter { $0.peer == peer.logID.description }
       .compactMap { $0.difference(from: schema)?.sentence }
-    report.notices += notices + peer.node.notices.map { "\(peer.node.metadata.name): \($0)" }
-    return report
+    report.notices += notices + peerNotices.map { "\(peer.nodeName): \($0)" }
+    return Exchanged(report: report, announced: own.announced)
+  }
+
+  /// Refreshes the tables of both nodes after a complete session.
+  private func closed(_ link: any PeerLink, _ own: Participant) throws(NodeError) -> [Notice] {
+    try conclude(own)
+    return try link.close(after: nil)
+  }
+
+  /// A corrupt end of a journal hides an unknown number of events from readers.
+  func checkEndOfLog() throws(NodeError) {
+    if metadata.corruption == nil, !log.isHarmless(log.recovery.corruption) { try checkLogIsWhole() }
   }
 
   /// Stores the names of a peer's origins, and the fields that its schema declares with another
   /// type. A clone has the names from the beginning.
-  private func learn(_ greeting: Greeting) throws(NodeError) {
+  func learn(_ greeting: Greeting) throws(NodeError) {
     var told = metadata
     told.learn(greeting)
     try told.learnTypes(of: greeting, against: schema)
@@ -464,7 +478,7 @@ extension Node {
   }
 
   /// Refreshes the tables with the adopted events.
-  private func conclude(_ participant: Participant) throws(NodeError) {
+  func conclude(_ participant: Participant) throws(NodeError) {
     guard options.mode == .write else { return }
     try locked { () throws(NodeError) in
       let retired = participant.summary?.originsToRetire ?? []
@@ -476,7 +490,7 @@ extension Node {
   }
 
   /// Begins a new origin if the fork concerns the origin that this node writes under.
-  private func leaveFork(_ error: NodeError) throws(NodeError) {
+  func leaveFork(_ error: NodeError) throws(NodeError) {
     guard options.mode == .write, case .replication(let reason) = error, let fork = reason.fork else {
       return
     }
@@ -488,12 +502,10 @@ extension Node {
 
   /// Records the events that a peer holds. Removes its other acknowledgements for partitions
   /// outside of its scope, and for exchanged partitions.
-  private func acknowledge(
-    _ summary: SessionSummary, by peer: Node, in run: Scope
-  ) throws(NodeError) {
+  func acknowledge(_ summary: SessionSummary, by peer: Greeting) throws(NodeError) {
     guard options.mode == .write else { return }
-    let name = peer.metadata.logID.description
-    let exchanged = NarrowedScope([metadata.scope, peer.metadata.scope, run])
+    let name = peer.logID.description
+    let exchanged = summary.exchanged
     try locked { () throws(NodeError) in
       var held: [Acknowledgement] = []
       for (partition, streams) in summary.peerVector.partitions {
@@ -505,7 +517,7 @@ extension Node {
       try Self.wrapping {
         try tables.write { transaction throws(TablesError) in
           try transaction.confirm(
-            held, by: name, in: { exchanged.contains($0) || !peer.metadata.scope.contains($0) })
+            held, by: name, in: { exchanged?.contains($0) == true || !peer.scope.contains($0) })
         }
       }
     }

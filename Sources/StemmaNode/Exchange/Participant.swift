@@ -10,15 +10,23 @@ final class Participant {
   let node: Node
   var session: Session
   private(set) var summary: SessionSummary?
-  var greeted: Greeting?
-  /// Delivers a message to the other side at once.
-  var deliver: (SessionMessage) throws(NodeError) -> Void = { _ in }
+  /// Whether the opening side has received the greeting of the peer and must begin.
+  private(set) var isGreeted = false
+  /// The sender's version vector in the scope of the last request.
+  private(set) var announced: VersionVector?
+  /// The finished shipments of this side.
+  private(set) var shipped = (events: UInt64(0), bytesRead: UInt64(0), partitions: 0)
+  /// Messages for the other side, the next one last.
+  private var outbox: [SessionMessage] = []
+  private var shipment: (writer: ShipmentWriter<LogSource>, plan: ShipmentPlan)?
   /// The version vector of the node, updated as batches are adopted.
   private var held: VersionVector
   /// The scopes of the node when the session began. A batch for another scope is refused.
   private let scope: Scope
   private let pendingScope: Scope?
   private let progress: (UInt64, UInt64) -> Void
+  /// Whether the peer may read or write only some partitions.
+  private let isLimited: Bool
   private(set) var adoptedEvents: UInt64 = 0
   /// Partitions with an adopted event.
   private(set) var adoptedPartitions: Set<Partition> = []
@@ -28,10 +36,11 @@ final class Participant {
   private var bytesReadBefore: UInt64
 
   init(
-    _ node: Node, _ session: Session, held: VersionVector, bytesReadBefore: UInt64,
+    _ node: Node, _ session: Session, held: VersionVector, bytesReadBefore: UInt64, isLimited: Bool = false,
     progress: @escaping (UInt64, UInt64) -> Void
   ) {
     self.bytesReadBefore = bytesReadBefore
+    self.isLimited = isLimited
     self.node = node
     self.session = session
     self.held = held
@@ -40,14 +49,29 @@ final class Participant {
     self.progress = progress
   }
 
-  func receive(_ message: SessionMessage) throws(NodeError) -> [SessionMessage] {
+  func receive(_ message: SessionMessage) throws(NodeError) {
     if case .chunk = message {
       if session.isBatchWaiting { try adoptAccepted() }
     } else {
       try adoptAll()
     }
-    return try messages(after: session.receive(message))
+    try follow(session.receive(message))
   }
+
+  /// Opening side: begins after the greeting.
+  func begin(_ outcome: (inout Session) throws(NodeError) -> Session.Outcome) throws(NodeError) {
+    isGreeted = false
+    try follow(try outcome(&session))
+  }
+
+  /// The next message for the other side; nil: the other side sends the next one. Of a shipment only
+  /// a few batches are in memory: the receiver stores one while the next is decoded.
+  func next() throws(NodeError) -> SessionMessage? {
+    if outbox.isEmpty, shipment != nil { try shipNext() }
+    return outbox.popLast()
+  }
+
+  func closed() -> ReplicationError? { session.closed() }
 
   /// Adopts all complete batches.
   func adoptAll() throws(NodeError) {
@@ -63,30 +87,32 @@ final class Participant {
       throw error
     }
     // A session that has failed expects no answer.
-    if session.isAdopting { _ = try messages(after: session.adopted(versionVector: held)) }
+    if session.isAdopting { try follow(session.adopted(versionVector: held)) }
   }
 
-  /// Executes an outcome and returns the messages for the other side.
-  func messages(after outcome: Session.Outcome) throws(NodeError) -> [SessionMessage] {
+  /// Executes an outcome.
+  private func follow(_ outcome: Session.Outcome) throws(NodeError) {
     // In debug builds, every test of an exchange checks both sides at each step.
     assert(holds(session.checkInvariants) && holds(checkInvariants))
     switch outcome {
-    case .wait: return []
-    case .send(let messages): return messages
-    case .greeted(let greeting):
-      greeted = greeting
-      return []
-    case .adopt(let batch):
-      accepted = batch
-      return []
-    case .ship(let order): return try ship(order)
+    case .wait: break
+    case .send(let messages): queue(messages)
+    case .greeted: isGreeted = true
+    case .compare(let theirs):
+      announced = theirs
+      try node.refuseForks(against: theirs, of: session.peer?.nodeName ?? "the peer")
+    case .adopt(let batch): accepted = batch
+    case .ship(let order): try ship(order)
     case .transferred(let summary, let messages), .finished(let summary, let messages):
       self.summary = summary
-      return messages
-    // Both sides are in this process: the refusal message would repeat the error.
-    case .failed(let error, _):
-      throw .replication(error)
+      queue(messages)
+    // The transport sends the refusal.
+    case .failed(let error, _): throw .replication(error)
     }
+  }
+
+  private func queue(_ messages: [SessionMessage]) {
+    outbox.insert(contentsOf: messages.reversed(), at: 0)
   }
 
   /// Traps if adopted events have no partition.
@@ -126,35 +152,46 @@ final class Participant {
     }
   }
 
-  private func ship(_ order: ShipmentOrder) throws(NodeError) -> [SessionMessage] {
-    do throws(NodeError) { return try shipped(order) } catch {
-      // A node opened for reading is not changed, because it may belong to another user.
+  private func ship(_ order: ShipmentOrder) throws(NodeError) {
+    try recordingCorruption { () throws(NodeError) in
+      try Node.wrapping {
+        // The run excludes partitions that lost events.
+        let source = LogSource(
+          node.log, versionVector: held, around: node.metadata.corruption == nil ? nil : Omissions())
+        let plan = try ShipmentPlan(
+          source: source, scope: order.scope, above: order.receiver, names: order.names)
+        let writer = ShipmentWriter(
+          source: source, plan: plan, sender: node.metadata.logID, bytesReadBefore: bytesReadBefore,
+          isDigesting: !session.node.sharesMemory)
+        queue([session.holding(plan.versionVector)])
+        shipment = (writer, plan)
+      }
+    }
+  }
+
+  private func shipNext() throws(NodeError) {
+    try recordingCorruption { () throws(NodeError) in
+      try Node.wrapping {
+        if let batch = try shipment?.writer.next() { return queue(session.batch(batch)) }
+        guard let (writer, plan) = shipment else { return }
+        shipment = nil
+        let end = writer.end
+        bytesReadBefore = node.log.bytesRead
+        shipped.events += end.events
+        shipped.bytesRead += end.bytesRead
+        shipped.partitions += plan.partitions.count
+        queue([session.shipped(end, partitions: plan.partitions, held: plan.versionVector)])
+      }
+    }
+  }
+
+  /// A node opened for reading is not changed, because it may belong to another user.
+  private func recordingCorruption(_ body: () throws(NodeError) -> Void) throws(NodeError) {
+    do throws(NodeError) { try body() } catch {
       if case .replication(.corruptLog(let corruption)) = error, node.options.mode == .write {
         try node.recordMetCorruption([corruption])
       }
       throw error
-    }
-  }
-
-  private func shipped(_ order: ShipmentOrder) throws(NodeError) -> [SessionMessage] {
-    try Node.wrapping {
-      // The run excludes partitions that lost events.
-      let source = LogSource(
-        node.log, versionVector: held, around: node.metadata.corruption == nil ? nil : Omissions())
-      let plan = try ShipmentPlan(
-        source: source, scope: order.scope, above: order.receiver, names: order.names)
-      var writer = ShipmentWriter(
-        source: source, plan: plan, sender: node.metadata.logID, bytesReadBefore: bytesReadBefore,
-        isDigesting: !session.node.sharesMemory)
-      while let batch = try writer.next() {
-        // Only a few batches are in memory: the other side stores one while the next is decoded.
-        // Each message is released after delivery.
-        var messages = Array(session.batch(batch).reversed())
-        while let message = messages.popLast() { try deliver(message) }
-      }
-      let end = writer.end
-      bytesReadBefore = node.log.bytesRead
-      return [session.shipped(end, partitions: plan.partitions)]
     }
   }
 }

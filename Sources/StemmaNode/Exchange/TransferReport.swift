@@ -14,10 +14,11 @@ package struct TransferReport: Sendable {
   /// The reason why a clone is unfinished.
   package var missing: NodeError?
 
-  /// Counts the events that the receiver adopted. It may have had others from another source.
-  init(_ summary: TransferSummary, of receiver: Participant) {
-    partitions = receiver.adoptedPartitions.sorted().map(\.description)
-    events = receiver.adoptedEvents
+  /// Counts the events that the receiver adopted, if it is known. It may have had others from
+  /// another source.
+  init(_ summary: TransferSummary, of receiver: Participant? = nil) {
+    partitions = (receiver?.adoptedPartitions.sorted() ?? summary.partitions).map(\.description)
+    events = receiver?.adoptedEvents ?? summary.events
     bytesRead = summary.bytesRead
     bytesShipped = summary.bytesShipped
   }

@@ -16,11 +16,17 @@ package struct Greeting: Hashable, Sendable {
   /// The schema in canonical SDL.
   package var schema: String
   package var scope: Scope
+  /// Whether the node is an unfinished clone.
+  package var isUnfinished: Bool
+  /// Events that the node lost to corruption, in its order. Their partitions are not exchanged.
+  package var losses: [StreamLoss]
 
   package init(
     logID: LogID, nodeName: String, origins: [NamedOrigin], schema: String, scope: Scope,
-    version: UInt64 = currentVersion
+    isUnfinished: Bool = false, losses: [StreamLoss] = [], version: UInt64 = currentVersion
   ) {
+    self.isUnfinished = isUnfinished
+    self.losses = losses
     self.version = version
     self.logID = logID
     self.nodeName = nodeName
@@ -33,6 +39,21 @@ package struct Greeting: Hashable, Sendable {
   package var ownOrigins: [Origin] { origins.filter(\.isOwn).map(\.origin) }
 
   package var schemaDigest: [UInt8] { Array(SHA256.hash(data: Array(schema.utf8))) }
+}
+
+/// Lost events of one stream.
+package struct StreamLoss: Hashable, Sendable {
+  package var partition: Partition
+  package var origin: Origin
+  package var from: SequenceNumber
+  package var to: SequenceNumber
+
+  package init(_ partition: Partition, _ origin: Origin, from: SequenceNumber, to: SequenceNumber) {
+    self.partition = partition
+    self.origin = origin
+    self.from = from
+    self.to = to
+  }
 }
 
 /// An origin and the name of the node that writes or wrote under it.
@@ -58,6 +79,8 @@ package struct NamedOrigin: Hashable, Sendable {
 ///     schema digest  32 bytes, SHA-256 of the next
 ///     schema         text
 ///     scope          number of patterns, texts, in canonical order
+///     flags          1 byte: 1 = an unfinished clone
+///     number of losses; each: partition, origin (8 bytes), first and last sequence
 extension Greeting {
   func encode(into writer: inout [UInt8]) {
     writer.appendVarint(version)
@@ -72,6 +95,14 @@ extension Greeting {
     writer += schemaDigest
     writer.appendCounted(schema)
     scope.encode(into: &writer)
+    writer.append(isUnfinished ? 1 : 0)
+    writer.appendVarint(losses.count)
+    for loss in losses {
+      writer.appendCounted(loss.partition.bytes)
+      writer.append(loss.origin)
+      writer.appendVarint(loss.from.rawValue)
+      writer.appendVarint(loss.to.rawValue)
+    }
   }
 
   init(from reader: inout WireReader) throws(ReplicationError) {
@@ -97,6 +128,18 @@ extension Greeting {
     let digest = Array(try reader.bytes(32, "greeting"))
     schema = try reader.text("schema", limit: ReplicationLimits.schema)
     scope = try Scope(from: &reader)
+    let flags = try reader.byte("greeting")
+    guard flags <= 1 else { throw .malformed("greeting", "flags \(flags)") }
+    isUnfinished = flags == 1
+    let lost = try reader.count("losses", limit: ReplicationLimits.losses, each: 11)
+    losses = []
+    for _ in 0..<lost {
+      let partition = try reader.partition()
+      let loss = StreamLoss(
+        partition, try reader.origin(), from: try reader.sequence(), to: try reader.sequence())
+      guard .zero < loss.from, loss.from <= loss.to else { throw .malformed("greeting", "an empty loss") }
+      losses.append(loss)
+    }
     guard digest == schemaDigest else { throw .corrupt("greeting", "the schema's digest does not hold") }
   }
 }

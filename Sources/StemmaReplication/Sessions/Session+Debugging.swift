@@ -29,7 +29,7 @@ extension Session {
       precondition(receiving.batches > 0, "there is a batch to adopt")
       precondition(receiving.next == nil || receiving.parts.isEmpty, "one batch waits at most")
     case .shipping(let shipping):
-      precondition(shipping.end == nil, "the end comes last")
+      precondition(shipping.end == nil && shipping.held.isEmpty, "the end comes last")
     case .waitingForAcknowledgement(let shipping):
       precondition(shipping.end?.batches == shipping.batches, "the end counts what was sent")
       precondition(shipping.end?.events == shipping.summary.events, "the end counts what was sent")

@@ -16,6 +16,20 @@ extension Session {
     return .request(request)
   }
 
+  /// Stores the version vector of the sender. The caller compares both histories.
+  mutating func compare(_ holding: TransferRequest, _ old: Receiving) throws(ReplicationError) -> Outcome {
+    var receiving = old
+    let theirs = holding.versionVector
+    if let foreign = theirs.sortedPartitions.first(where: { !receiving.request.scope.contains($0) }) {
+      throw .foreignPartition(foreign)
+    }
+    try learn(theirs)
+    summary.exchanged = receiving.request.scope
+    receiving.announced = theirs
+    state = .receiving(receiving)
+    return .compare(theirs)
+  }
+
   mutating func take(_ chunk: Chunk, _ old: Receiving) throws(ReplicationError) -> Outcome {
     var receiving = old
     // Releases the other reference, so that the parts grow in place.
@@ -78,11 +92,11 @@ extension Session {
   }
 
   mutating func finish(_ end: TransferEnd, _ receiving: Receiving) throws(ReplicationError) -> Outcome {
-    guard receiving.parts.isEmpty, end.batches == receiving.batches else {
+    guard let announced = receiving.announced, receiving.parts.isEmpty, end.batches == receiving.batches
+    else {
       throw .incomplete("\(receiving.batches) of \(end.batches) batches came")
     }
-    try receiving.reader.finish(end)
-    try learn(end.versionVector)
+    try receiving.reader.finish(announced)
     var transfer = receiving.summary
     transfer.bytesRead = end.bytesRead
     summary.pulled = transfer

@@ -5,16 +5,23 @@ extension Session {
   mutating func ship(
     _ request: TransferRequest, within offered: NarrowedScope? = nil
   ) throws(ReplicationError) -> Outcome {
-    var scope = NarrowedScope(request.scope.scopes + [node.greeting.scope, node.readable])
+    var scope = NarrowedScope(request.scope.scopes + [node.scope, node.readable])
     if let offered { scope = NarrowedScope(scope.scopes + offered.scopes) }
     if let foreign = request.versionVector.sortedPartitions.first(where: { !request.scope.contains($0) }) {
       throw .foreignPartition(foreign)
     }
     try require(node.readable, for: request.scope)
     try learn(request.versionVector)
+    summary.exchanged = request.scope
     let order = ShipmentOrder(scope: scope, receiver: request.versionVector, names: names)
     state = .shipping(Shipping(request: request, summary: TransferSummary(direction: .sent)))
     return .ship(order)
+  }
+
+  /// The first message of a shipment. `versionVector`: what this node holds in the ordered scope.
+  package func holding(_ versionVector: VersionVector) -> SessionMessage {
+    guard case .shipping(let shipping) = state else { preconditionFailure("holding comes after ship") }
+    return .holding(TransferRequest(scope: shipping.request.scope, versionVector: versionVector))
   }
 
   /// A batch of the requested shipment, as messages to send.
@@ -34,13 +41,17 @@ extension Session {
   }
 
   /// Ends the shipment and returns the final message. `partitions`: those of the shipped events.
-  package mutating func shipped(_ end: TransferEnd, partitions: [Partition]) -> SessionMessage {
+  /// The receiver must acknowledge `held`, the version vector that was sent before the batches.
+  package mutating func shipped(
+    _ end: TransferEnd, partitions: [Partition], held: VersionVector
+  ) -> SessionMessage {
     guard case .shipping(var shipping) = state else { preconditionFailure("shipped comes after ship") }
     precondition(end.batches == shipping.batches, "the end must count the batches that were sent")
     shipping.summary.partitions = partitions
     shipping.summary.events = end.events
     shipping.summary.bytesRead = end.bytesRead
     shipping.end = end
+    shipping.held = held
     state = .waitingForAcknowledgement(shipping)
     return .end(end)
   }
@@ -51,11 +62,22 @@ extension Session {
     if let foreign = theirs.sortedPartitions.first(where: { !shipping.request.scope.contains($0) }) {
       throw .foreignPartition(foreign)
     }
-    if let end = shipping.end, !theirs.covers(end.versionVector) {
+    if !theirs.covers(shipping.held) {
       throw .incomplete("the peer did not acknowledge all that was sent")
     }
     summary.peerVector.formUnion(theirs)
     summary.pushed = shipping.summary
     return concluded(sending: [])
+  }
+
+  /// Answering side: the peer states what it holds after a transfer on another connection.
+  mutating func noted(_ holding: TransferRequest) throws(ReplicationError) -> Outcome {
+    let theirs = holding.versionVector
+    if let foreign = theirs.sortedPartitions.first(where: { !holding.scope.contains($0) }) {
+      throw .foreignPartition(foreign)
+    }
+    try learn(theirs)
+    summary.exchanged = holding.scope
+    return .transferred(summary, send: [])
   }
 }

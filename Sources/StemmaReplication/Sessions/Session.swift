@@ -21,6 +21,8 @@ package struct Session: Sendable {
   package struct Node: Sendable {
     package var greeting: Greeting
     package var schema: Schema
+    /// The partitions that this node holds. The greeting may show fewer to a peer with few rights.
+    package var scope: Scope
     /// The partitions that the peer may read, and write. Everything for a fully trusted peer.
     package var readable: Scope
     package var writable: Scope
@@ -34,14 +36,16 @@ package struct Session: Sendable {
     package var sharesMemory: Bool
 
     package init(
-      greeting: Greeting, schema: Schema, readable: Scope = .everything, writable: Scope = .everything,
-      trustsIndexes: Bool = false, takesCopies: Bool = false, sharesMemory: Bool = false
+      greeting: Greeting, schema: Schema, scope: Scope? = nil, readable: Scope = .everything,
+      writable: Scope = .everything, trustsIndexes: Bool = false, takesCopies: Bool = false,
+      sharesMemory: Bool = false
     ) {
       self.takesCopies = takesCopies
       self.sharesMemory = sharesMemory
       self.trustsIndexes = trustsIndexes
       self.greeting = greeting
       self.schema = schema
+      self.scope = scope ?? greeting.scope
       self.readable = readable
       self.writable = writable
     }
@@ -57,6 +61,8 @@ package struct Session: Sendable {
     /// Opening side: the peer's greeting arrived and is compatible; call `begin`. The node may
     /// change before, as in `clone`, which adopts the peer's schema and scope.
     case greeted(Greeting)
+    /// Compare the history of this node with the sender's version vector, then continue receiving.
+    case compare(VersionVector)
     /// Adopt the batch durably, apply it, then call `adopted`. Chunks of the next batch may be
     /// received before that; other threads decode it.
     case adopt(VerifiedBatch)
@@ -98,6 +104,8 @@ package struct Session: Sendable {
     var summary: TransferSummary
     /// The durable events of the caller in scope.
     var versionVector: VersionVector
+    /// The sender's version vector in scope, which this node covers after the transfer.
+    var announced: VersionVector?
     /// How many batches were read.
     var batches: UInt64 = 0
 
@@ -126,6 +134,8 @@ package struct Session: Sendable {
     var summary: TransferSummary
     var batches: UInt64 = 0
     var end: TransferEnd?
+    /// What the receiver must hold at the end.
+    var held = VersionVector()
   }
 
   package private(set) var node: Node
@@ -136,7 +146,7 @@ package struct Session: Sendable {
   private(set) var remaining: [Task] = []
   private(set) var run = NarrowedScope(.everything)
   var versionVector = VersionVector()
-  var summary = SessionSummary()
+  package internal(set) var summary = SessionSummary()
 
   /// The opening side.
   package static func opening(_ node: Node) -> (session: Session, greeting: SessionMessage) {
@@ -179,14 +189,20 @@ package struct Session: Sendable {
       }
       switch (state, message) {
       case (.waitingForGreeting, .greeting(let greeting)): return try greeted(by: greeting)
+      case (.waitingForGreeting, .hello) where !opened: return .send([.greeting(node.greeting)])
       case (.idle, .request(let request)): return try ship(request)
       case (.idle, .offer(let scope)): return .send([ask(for: try accepted(scope))])
       case (.waitingForRequest(let offered), .request(let request)):
         return try ship(request, within: offered)
-      case (.receiving(let receiving), .chunk(let chunk)): return try take(chunk, receiving)
+      case (.idle, .holding(let holding)): return try noted(holding)
+      case (.receiving(let receiving), .holding(let holding)) where receiving.announced == nil:
+        return try compare(holding, receiving)
+      case (.receiving(let receiving), .chunk(let chunk)) where receiving.announced != nil:
+        return try take(chunk, receiving)
       case (.adopting(let receiving), .chunk(let chunk)) where receiving.next == nil:
         return try takeAhead(chunk, receiving)
-      case (.receiving(let receiving), .end(let end)): return try finish(end, receiving)
+      case (.receiving(let receiving), .end(let end)) where receiving.announced != nil:
+        return try finish(end, receiving)
       case (.waitingForAcknowledgement(let shipping), .acknowledgement(let versionVector)):
         return try acknowledged(versionVector, shipping)
       case (.adopting, _), (.shipping, _), (.waitingToBegin, _):
@@ -257,7 +273,7 @@ extension Session {
   /// The part of an offer that this node accepts.
   private func accepted(_ offered: NarrowedScope) throws(ReplicationError) -> NarrowedScope {
     try require(node.writable, for: offered)
-    return offered.narrowed(to: node.greeting.scope).narrowed(to: node.writable)
+    return offered.narrowed(to: node.scope).narrowed(to: node.writable)
   }
 
   /// Rejects forbidden partitions that are requested by name, and omits those that only globs
@@ -300,8 +316,9 @@ extension Session.State {
   var expected: String {
     switch self {
     case .waitingForGreeting: "greeting"
-    case .idle: "request or offer"
+    case .idle: "request, offer or holding"
     case .waitingForRequest: "request"
+    case .receiving(let receiving) where receiving.announced == nil: "holding"
     case .receiving: "chunk or end"
     case .adopting(let receiving) where receiving.next == nil: "chunk"
     case .waitingForAcknowledgement: "acknowledgement"

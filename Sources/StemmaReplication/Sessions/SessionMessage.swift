@@ -3,18 +3,24 @@ import StemmaEvents
 /// The messages between two nodes. A session is a greeting from each side, then transfers.
 ///
 ///     pull   → request                 push   → offer
-///            ← chunk …, end                   ← request
-///            → acknowledgement                → chunk …, end
+///            ← holding, chunk …, end          ← request
+///            → acknowledgement                → holding, chunk …, end
 ///                                             ← acknowledgement
 ///
 /// The opening side sends `→`. Either side may send a refusal instead of its next message, which
-/// ends the session.
+/// ends the session. `hello` before the greeting asks for the other side's greeting alone. A
+/// `holding` between transfers is an acknowledgement on another connection.
 package enum SessionMessage: Hashable, Sendable {
+  /// Asks for the greeting of the answering side, before the own one.
+  case hello
   case greeting(Greeting)
   /// Events in this scope are available: asks the other side for a request.
   case offer(NarrowedScope)
   /// Requests the missing events of a scope, with the version vector of the requesting node.
   case request(TransferRequest)
+  /// The version vector of the sender in a scope. It precedes the chunks of a transfer, so that the
+  /// receiver can compare both histories before it adopts anything.
+  case holding(TransferRequest)
   case chunk(Chunk)
   case end(TransferEnd)
   /// The durable events of the receiver, in the scope of its request.
@@ -30,6 +36,16 @@ package struct TransferRequest: Hashable, Sendable {
   package init(scope: NarrowedScope, versionVector: VersionVector) {
     self.scope = scope
     self.versionVector = versionVector
+  }
+
+  fileprivate func encode(into writer: inout [UInt8]) {
+    scope.encode(into: &writer)
+    versionVector.encode(into: &writer)
+  }
+
+  fileprivate init(from reader: inout WireReader) throws(ReplicationError) {
+    scope = try NarrowedScope(from: &reader)
+    versionVector = try VersionVector(from: &reader)
   }
 }
 
@@ -51,9 +67,11 @@ package struct Chunk: Hashable, Sendable {
 extension SessionMessage {
   package var name: String {
     switch self {
+    case .hello: "hello"
     case .greeting: "greeting"
     case .offer: "offer"
     case .request: "request"
+    case .holding: "holding"
     case .chunk: "chunk"
     case .end: "end"
     case .acknowledgement: "acknowledgement"
@@ -70,9 +88,11 @@ extension SessionMessage {
 ///     2 offer             scopes
 ///     3 request           scopes, version vector
 ///     4 chunk             batch, last (1 byte), bytes to the checksum
-///     5 end               batches, events, bytes read, version vector
+///     5 end               batches, events, bytes read
 ///     6 acknowledgement   version vector
 ///     7 refusal           see ReplicationError+Codec.swift
+///     8 hello             nothing
+///     9 holding           scopes, version vector
 ///
 /// Scopes: their number, then each as the number of its patterns and their texts.
 extension SessionMessage {
@@ -96,8 +116,7 @@ extension SessionMessage {
       scope.encode(into: &writer)
     case .request(let request):
       writer.append(3)
-      request.scope.encode(into: &writer)
-      request.versionVector.encode(into: &writer)
+      request.encode(into: &writer)
     case .chunk(let chunk):
       writer.append(4)
       writer.appendVarint(chunk.batch)
@@ -108,13 +127,16 @@ extension SessionMessage {
       writer.appendVarint(end.batches)
       writer.appendVarint(end.events)
       writer.appendVarint(end.bytesRead)
-      end.versionVector.encode(into: &writer)
     case .acknowledgement(let versionVector):
       writer.append(6)
       versionVector.encode(into: &writer)
     case .refusal(let error):
       writer.append(7)
       error.encode(into: &writer)
+    case .hello: writer.append(8)
+    case .holding(let holding):
+      writer.append(9)
+      holding.encode(into: &writer)
     }
     return writer
   }
@@ -146,9 +168,7 @@ extension SessionMessage {
     switch try reader.byte("message") {
     case 1: return .greeting(try Greeting(from: &reader))
     case 2: return .offer(try NarrowedScope(from: &reader))
-    case 3:
-      let scope = try NarrowedScope(from: &reader)
-      return .request(TransferRequest(scope: scope, versionVector: try VersionVector(from: &reader)))
+    case 3: return .request(try TransferRequest(from: &reader))
     case 4:
       let batch = try reader.number("batch", limit: Limits.highestNumber)
       let last = try reader.byte("message")
@@ -162,12 +182,11 @@ extension SessionMessage {
       let batches = try reader.number("batches", limit: Limits.highestNumber)
       let events = try reader.number("events", limit: Limits.highestNumber)
       let bytesRead = try reader.number("bytes read", limit: Limits.highestNumber)
-      return .end(
-        TransferEnd(
-          batches: batches, events: events, bytesRead: bytesRead,
-          versionVector: try VersionVector(from: &reader)))
+      return .end(TransferEnd(batches: batches, events: events, bytesRead: bytesRead))
     case 6: return .acknowledgement(try VersionVector(from: &reader))
     case 7: return .refusal(try ReplicationError(from: &reader))
+    case 8: return .hello
+    case 9: return .holding(try TransferRequest(from: &reader))
     case let type: throw .malformed("message", "message type \(type)")
     }
   }

@@ -40,6 +40,8 @@ package struct SessionSummary: Hashable, Sendable {
   package var pushed: TransferSummary?
   /// The peer's known events in the session's scope: acknowledged events are safe there.
   package var peerVector = VersionVector()
+  /// The partitions of which `peerVector` is complete; nil before the peer has stated them.
+  package var exchanged: NarrowedScope?
   /// Own origins of which the peer holds more events than this node. The node was restored from an
   /// older state and must write under a new origin.
   package var originsToRetire: [Origin] = []

@@ -84,13 +84,13 @@ package struct ShipmentReader: Sendable {
     return verified
   }
 
-  /// Checks that this node holds all events that the sender announced after its last batch.
-  package func finish(_ end: TransferEnd) throws(ReplicationError) {
-    if let partition = end.versionVector.sortedPartitions.first(where: { !scope.contains($0) }) {
+  /// Checks after the last batch that this node holds all events that the sender announced.
+  package func finish(_ announced: VersionVector) throws(ReplicationError) {
+    if let partition = announced.sortedPartitions.first(where: { !scope.contains($0) }) {
       throw .foreignPartition(partition)
     }
-    if let fork = versionVector.fork(against: end.versionVector, names: names) { throw .fork(fork) }
-    for lag in versionVector.lag(against: end.versionVector) where lag.behind > 0 {
+    if let fork = versionVector.fork(against: announced, names: names) { throw .fork(fork) }
+    for lag in versionVector.lag(against: announced) where lag.behind > 0 {
       throw .incomplete("\(lag.behind) events of \(lag.partition) did not come")
     }
   }

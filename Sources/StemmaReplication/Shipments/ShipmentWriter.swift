@@ -60,8 +60,7 @@ package struct ShipmentWriter<Source: ShipmentSource> {
 
   /// The final message to the receiver.
   package var end: TransferEnd {
-    TransferEnd(
-      batches: batchCount, events: eventCount, bytesRead: bytesRead, versionVector: plan.versionVector)
+    TransferEnd(batches: batchCount, events: eventCount, bytesRead: bytesRead)
   }
 
   /// The next batch, or nil after the last. Throws `failed` if the log is unreadable or contradicts

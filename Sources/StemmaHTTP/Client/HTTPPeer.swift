@@ -1,0 +1,193 @@
+import AsyncHTTPClient
+import Foundation
+import HTTPTypes
+import NIOCore
+import NIOFoundationCompat
+import NIOHTTP1
+import NIOPosix
+import NIOSSL
+import StemmaNode
+import StemmaReplication
+import StemmaSync
+
+/// How a client reaches servers.
+package struct HTTPOptions: Sendable, Hashable {
+  /// The secret of `Authorization: Bearer`; nil: none.
+  package var token: String?
+  /// A file of certificates, as PEM, that are trusted instead of the system's.
+  package var authorities: String?
+
+  package init(token: String? = nil, authorities: String? = nil) {
+    self.token = token
+    self.authorities = authorities
+  }
+}
+
+/// Requests to one server. Each returns at once; a task passes the answer on.
+package final class HTTPPeer: Sendable {
+  /// The document of an error status.
+  struct Refusal: Error {
+    var status: UInt
+    var body: [UInt8]
+    var isProblem: Bool
+  }
+
+  let address: String
+  private let token: String?
+  private let client: HTTPClient
+
+  private static let connectTimeout = TimeAmount.seconds(5)
+  /// Longest silence. The comments of a change stream are more frequent.
+  private static let readTimeout = TimeAmount.seconds(60)
+
+  package init(_ address: String, _ options: HTTPOptions) throws(NodeError) {
+    self.address = address
+    token = options.token
+    var configuration = HTTPClient.Configuration()
+    configuration.httpVersion = .http1Only
+    configuration.timeout = .init(connect: Self.connectTimeout, read: Self.readTimeout)
+    configuration.connectionPool = .init(
+      idleTimeout: .seconds(20), concurrentHTTP1ConnectionsPerHostSoftLimit: 8)
+    configuration.connectionPool.retryConnectionEstablishment = false
+    if let path = options.authorities {
+      var tls = TLSConfiguration.makeClientConfiguration()
+      do { tls.trustRoots = .certificates(try NIOSSLCertificate.fromPEMFile(path)) } catch {
+        throw .notAPeer(path: path, reason: "it is no file of certificates")
+      }
+      configuration.tlsConfiguration = tls
+    }
+    client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+  }
+
+  deinit {
+    // Connections are closed in the background.
+    client.shutdown { _ in }
+  }
+
+  private func request(_ verb: String, _ method: HTTPMethod) -> HTTPClientRequest {
+    var request = HTTPClientRequest(url: address + "/v1/" + verb)
+    request.method = method
+    request.headers.add(name: "accept", value: messagesType)
+    if let token { request.headers.add(name: "authorization", value: "Bearer \(token)") }
+    return request
+  }
+
+  /// The greeting of the node behind the server.
+  func greeting() throws(NodeError) -> Greeting {
+    var decoder = MessageDecoder()
+    let answer = execute(request("node", .GET))
+    do {
+      while let bytes = try answer.take() { decoder.append(bytes.readableBytesView) }
+      guard case .greeting(let greeting)? = try decoder.next() else {
+        throw NodeError.notAPeer(path: address, reason: "it is no server of this protocol")
+      }
+      return greeting
+    } catch { throw nodeError(error) }
+  }
+
+  func post(_ verb: String, _ body: [UInt8]) -> Handover {
+    var request = request(verb, .POST)
+    request.headers.add(name: "content-type", value: messagesType)
+    request.body = .bytes(ByteBuffer(bytes: body))
+    return execute(request)
+  }
+
+  /// A request whose body is put into the first queue; the second one has the answer.
+  func upload(_ verb: String) -> (body: Handover, answer: Handover) {
+    var request = request(verb, .POST)
+    request.headers.add(name: "content-type", value: messagesType)
+    let body = Handover()
+    request.body = .stream(Upload(queue: body), length: .unknown)
+    let answer = execute(request)
+    return (body, answer)
+  }
+
+  private func execute(_ request: HTTPClientRequest) -> Handover {
+    let answer = Handover()
+    Task { [client] in
+      do {
+        let response = try await client.execute(request, deadline: .distantFuture)
+        guard response.status == .ok else {
+          let body = try await response.body.collect(upTo: HTTPLimits.problem)
+          let isProblem = response.headers.first(name: "content-type") == "application/problem+json"
+          return answer.finish(
+            Refusal(
+              status: UInt(response.status.code), body: Array(body.readableBytesView), isProblem: isProblem))
+        }
+        for try await part in response.body {
+          guard try await answer.send(part) else { return }
+        }
+        answer.finish()
+      } catch { answer.finish(error) }
+    }
+    return answer
+  }
+
+  /// The error of a request as one of a node.
+  func nodeError(_ error: any Error) -> NodeError {
+    switch error {
+    case let error as NodeError: return error
+    case let error as ReplicationError: return .replication(error)
+    case let refusal as Refusal: return nodeError(refusal)
+    case let error as HTTPClientError where error == .remoteConnectionClosed || error == .readTimeout:
+      return .replication(.incomplete("\(address): the connection was lost"))
+    default:
+      return .notAPeer(path: address, reason: "it cannot be reached: \(Self.words(error))")
+    }
+  }
+
+  private static func words(_ error: any Error) -> String {
+    if let error = error as? NIOConnectionError {
+      if let first = error.connectionErrors.first { return "\(first.error)" }
+      return "its name is unknown"
+    }
+    return "\(error)"
+  }
+
+  private func nodeError(_ refusal: Refusal) -> NodeError {
+    struct Document: Decodable {
+      var title: String
+      var refusal: String?
+    }
+    guard refusal.isProblem else {
+      return .notAPeer(path: address, reason: "it is no server of this protocol (status \(refusal.status))")
+    }
+    let document: Document
+    do { document = try JSONDecoder().decode(Document.self, from: Data(refusal.body)) } catch {
+      return .notAPeer(path: address, reason: "its answer cannot be read (status \(refusal.status))")
+    }
+    if refusal.status == 401 { return .unauthenticated(address) }
+    if let encoded = document.refusal, let bytes = Data(base64Encoded: encoded) {
+      do {
+        if case .refusal(let reason) = try SessionMessage(decoding: Array(bytes)) {
+          return .replication(.refusedByPeer(reason))
+        }
+      } catch { return .replication(error) }
+    }
+    return .notAPeer(path: address, reason: "\(document.title) (status \(refusal.status))")
+  }
+}
+
+/// The body of a request from a queue.
+private struct Upload: AsyncSequence, Sendable {
+  struct Iterator: AsyncIteratorProtocol {
+    let queue: Handover
+
+    mutating func next() async throws -> ByteBuffer? { try await queue.receive() }
+  }
+
+  let queue: Handover
+
+  func makeAsyncIterator() -> Iterator { Iterator(queue: queue) }
+}
+
+extension HTTPPeer {
+  /// Connects to `http://` and `https://` addresses.
+  package static func connector(_ options: @escaping (RemotePeer, Node?) throws(NodeError) -> HTTPOptions)
+    -> Connector
+  {
+    { (remote, node, _) throws(NodeError) in
+      try HTTPLink(try HTTPPeer(remote.address, try options(remote, node)))
+    }
+  }
+}

@@ -1,0 +1,105 @@
+import HTTPTypes
+import Hummingbird
+import Logging
+import NIOConcurrencyHelpers
+import NIOCore
+
+/// What is known of a request while it runs.
+final class RequestRecord: Sendable {
+  /// One line of the access log.
+  struct Line: Sendable {
+    /// The last part of the path: `pull`, `push`, …
+    var verb = ""
+    var token: String?
+    var status = 0
+    var partitions = 0
+    var events: UInt64 = 0
+    var bytesRead: UInt64 = 0
+    var received: UInt64 = 0
+    var sent: UInt64 = 0
+    var seconds = 0.0
+  }
+
+  private let line = NIOLockedValueBox(Line())
+
+  func update(_ change: (inout Line) -> Void) { line.withLockedValue { change(&$0) } }
+  var current: Line { line.withLockedValue { $0 } }
+}
+
+/// The context of a request.
+struct ServerContext: RequestContext {
+  var coreContext: CoreRequestContextStorage
+  let channel: any Channel
+  let record = RequestRecord()
+  var grant = Grant.everything
+
+  init(source: ApplicationRequestContextSource) {
+    coreContext = .init(source: source)
+    channel = source.channel
+  }
+}
+
+/// Writes one line for each request when its response has been sent, and counts it.
+struct AccessLog: RouterMiddleware {
+  let metrics: ServerMetrics
+
+  func handle(
+    _ request: Request, context: ServerContext, next: (Request, ServerContext) async throws -> Response
+  ) async throws -> Response {
+    let begun = ContinuousClock.now
+    let record = context.record
+    record.update { $0.verb = request.uri.path.split(separator: "/").last.map(String.init) ?? "" }
+    var response: Response
+    do { response = try await next(request, context) } catch let error as any HTTPResponseError {
+      response = try error.response(from: request, context: context)
+    }
+    let status = response.status.code
+    let (body, logger, metrics) = (response.body, context.logger, metrics)
+    response.body = ResponseBody(contentLength: body.contentLength) { writer in
+      let counting = CountingWriter(base: writer, record: record)
+      func finish(_ error: (any Error)?) {
+        let elapsed = ContinuousClock.now - begun
+        record.update {
+          $0.status = status
+          $0.seconds =
+            Double(elapsed.components.seconds) + Double(elapsed.components.attoseconds) / 1e18
+        }
+        let line = record.current
+        metrics.add(line)
+        // A probe each second would hide the exchanges.
+        if ["healthz", "metrics"].contains(line.verb) { return }
+        logger.info(
+          "\(line.verb)",
+          metadata: [
+            "token": "\(line.token ?? "-")", "status": "\(line.status)", "partitions": "\(line.partitions)",
+            "events": "\(line.events)", "received": "\(line.received)", "sent": "\(line.sent)",
+            "seconds": "\((line.seconds * 1e6).rounded() / 1e6)",
+            "error": "\(error.map { "\($0)" } ?? "-")",
+          ])
+      }
+      do {
+        try await body.write(counting)
+        finish(nil)
+      } catch {
+        finish(error)
+        throw error
+      }
+    }
+    return response
+  }
+}
+
+/// Counts the bytes of a response.
+private struct CountingWriter: ResponseBodyWriter {
+  var base: any ResponseBodyWriter
+  let record: RequestRecord
+
+  mutating func write(_ buffer: ByteBuffer) async throws {
+    try await base.write(buffer)
+    record.update { $0.sent += UInt64(buffer.readableBytes) }
+  }
+
+  consuming func finish(_ trailingHeaders: HTTPFields?) async throws {
+    try await base.finish(trailingHeaders)
+  }
+}

@@ -1,0 +1,63 @@
+import Crypto
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import StemmaNode
+import StemmaReplication
+import StemmaSchema
+
+/// Resources for programs that are no peers.
+struct Inspections: Sendable {
+  private struct Digest: Encodable {
+    var partition: String
+    var events: UInt64
+    var log: String
+    var tables: String
+  }
+
+  let pool: NodePool
+
+  func add(to router: RouterGroup<ServerContext>) {
+    router.get("schema") { request, context in
+      let sdl = try await reading { SDL.print($0.schema) }
+      let tag = "\"\(Self.digest(of: sdl))\""
+      if request.headers[.ifNoneMatch] == tag {
+        return Response(status: .notModified, headers: [.eTag: tag])
+      }
+      return Response(
+        status: .ok, headers: [.contentType: "application/graphql", .eTag: tag],
+        body: ResponseBody(byteBuffer: ByteBuffer(string: sdl)))
+    }
+    router.get("digests") { request, context in
+      let readable = context.grant.readable
+      let wanted = request.uri.queryParameters.getAll("partition")
+      let digests = try await reading { node in
+        let scope = try Node.scope(wanted.isEmpty ? Scope.everything.patterns : wanted)
+        return try node.digests(within: [scope, readable]).map {
+          Digest(partition: $0.partition, events: $0.events, log: $0.log, tables: $0.tables)
+        }
+      }
+      return try Response.json(digests)
+    }
+  }
+
+  private static func digest(of text: String) -> String {
+    SHA256.hash(data: Array(text.utf8)).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }
+      .joined()
+  }
+
+  private func reading<Result: Sendable>(
+    _ body: @escaping @Sendable (Node) throws -> Result
+  ) async throws -> Result {
+    let lease = try await pool.take(writes: false)
+    do {
+      let result = try await pool.run { try body(lease.node) }
+      pool.giveBack(lease)
+      return result
+    } catch {
+      pool.giveBack(lease, isReusable: false)
+      if let error = error as? NodeError { throw Problem(error, isLimited: true) }
+      throw error
+    }
+  }
+}

@@ -1,0 +1,80 @@
+import Foundation
+import HTTPTypes
+import Hummingbird
+import StemmaNode
+import StemmaReplication
+import StemmaSync
+
+/// An error as a problem document (RFC 9457). `code` is an `ErrorCode`, as on the command line.
+/// `refusal` is the session message of the error in base 64, for a peer.
+struct Problem: HTTPResponseError {
+  private struct Document: Encodable {
+    var type = "about:blank"
+    var title: String
+    var status: Int
+    var code: String
+    var refusal: String?
+  }
+
+  var status: HTTPResponse.Status
+  var code: String
+  var title: String
+  var refusal: ReplicationError?
+  /// Whether the rest of the request is not read, so that the connection must be closed.
+  var closes = false
+
+  static let busy = Problem(
+    status: .serviceUnavailable, code: ErrorCode.inUse.rawValue, title: "too many requests use the node")
+  static let unauthenticated = Problem(
+    status: .unauthorized, code: ErrorCode.notPermitted.rawValue, title: "a valid token is required")
+  static let tooLarge = Problem(
+    status: .contentTooLarge, code: ErrorCode.overLimit.rawValue, title: "the body is too large", closes: true
+  )
+  static let slow = Problem(
+    status: .requestTimeout, code: ErrorCode.incomplete.rawValue, title: "the body arrived too slowly",
+    closes: true)
+  static func malformed(_ title: String) -> Problem {
+    Problem(status: .badRequest, code: ErrorCode.malformed.rawValue, title: title)
+  }
+
+  /// - Parameter isLimited: whether the caller may use only some partitions.
+  init(_ error: NodeError, isLimited: Bool) {
+    let refusal = error.refusal(isLimited: isLimited)
+    status =
+      switch error.code {
+      case .notPermitted: .forbidden
+      case .schemaConflict, .forked, .sameLog: .conflict
+      case .overLimit: .contentTooLarge
+      case .protocolViolation, .malformed, .newerFormat, .invalidValue: .unprocessableContent
+      case .incomplete: .badRequest
+      case .inUse, .scopeChanged: .serviceUnavailable
+      default: .internalServerError
+      }
+    code = error.code.rawValue
+    title = "\(refusal)"
+    self.refusal = refusal
+  }
+
+  private init(
+    status: HTTPResponse.Status, code: String, title: String, closes: Bool = false
+  ) {
+    self.status = status
+    self.code = code
+    self.title = title
+    self.closes = closes
+  }
+
+  func response(from request: Request, context: some RequestContext) throws -> Response {
+    let document = Document(
+      title: title, status: status.code, code: code,
+      refusal: refusal.map { Data(SessionMessage.refusal($0).encoded).base64EncodedString() })
+    var headers: HTTPFields = [.contentType: "application/problem+json"]
+    if status == .unauthorized { headers[.wwwAuthenticate] = "Bearer" }
+    if status == .serviceUnavailable { headers[.retryAfter] = "1" }
+    if closes { headers[.connection] = "close" }
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    let body = try encoder.encode(document)
+    return Response(status: status, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(bytes: body)))
+  }
+}

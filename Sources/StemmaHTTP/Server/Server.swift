@@ -1,0 +1,125 @@
+import Hummingbird
+import HummingbirdCore
+import Logging
+import NIOCore
+import ServiceLifecycle
+import StemmaNode
+import UnixSignals
+
+/// Serves a node over HTTP until the process receives SIGTERM or SIGINT.
+package struct Server: Sendable {
+  package struct Configuration: Sendable {
+    package var host = "127.0.0.1"
+    /// 0: any free port.
+    package var port = Self.port
+    /// The files of a certificate chain and its key, as PEM. SIGHUP reads them again.
+    package var certificate: (chain: String, key: String)?
+    /// Whether a server without TLS or tokens may listen beyond loopback.
+    package var isInsecure = false
+
+    package static let port = 7433
+
+    package init() {}
+  }
+
+  /// Longest time for requests in progress after SIGTERM.
+  private static let grace = Duration.seconds(10)
+
+  private let opening: NodeOpening
+  private let configuration: Configuration
+  private let logger: Logger
+  private let certificate: Certificate?
+
+  /// - Throws: `.notAPeer` if the configuration would expose the node; `.unforeseen` if the
+  ///   certificate is unusable.
+  package init(
+    _ opening: NodeOpening, _ configuration: Configuration, _ logger: Logger
+  ) throws(NodeError) {
+    self.opening = opening
+    self.configuration = configuration
+    self.logger = logger
+    let isLoopback = ["127.0.0.1", "::1", "localhost"].contains(configuration.host)
+    let hasTokens = try !AccessTokens(of: opening.directory, opening.ports).entries.isEmpty
+    if !isLoopback, !configuration.isInsecure, configuration.certificate == nil || !hasTokens {
+      throw .notAPeer(
+        path: configuration.host,
+        reason: "beyond this machine, a server needs a certificate and tokens, or permission to be insecure")
+    }
+    do {
+      certificate = try configuration.certificate.map { try Certificate(certificate: $0.chain, key: $0.key) }
+    } catch {
+      throw .unforeseen(
+        "\(configuration.certificate?.chain ?? ""): the certificate or its key is unusable: \(error)")
+    }
+  }
+
+  /// - Parameter running: called with the address when the server accepts connections.
+  package func run(_ running: @escaping @Sendable (String) -> Void) async throws {
+    let pool = NodePool(opening)
+    let metrics = ServerMetrics()
+    let hints = ChangeHints()
+    let (wakes, wake) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    let router = Router(context: ServerContext.self)
+    router.add(middleware: AccessLog(metrics: metrics))
+    router.get("healthz") { _, _ in "ok\n" }
+    let access = Authentication(directory: opening.directory, ports: opening.ports, pool: pool)
+    let resources = router.group().add(middleware: access)
+    resources.get("metrics") { _, context in
+      guard context.grant.readsEverything else { throw Problem.unauthenticated }
+      return Response(
+        status: .ok, headers: [.contentType: "text/plain; version=0.0.4"],
+        body: ResponseBody(byteBuffer: ByteBuffer(string: metrics.text)))
+    }
+    let version = resources.group("v1")
+    Exchanges(pool: pool) { wake.yield() }.add(to: version)
+    Changes(hints: hints, metrics: metrics).add(to: version)
+    Inspections(pool: pool).add(to: version)
+
+    let http = HTTP1Channel.Configuration(
+      additionalChannelHandlers: [EarlyClose()], idleTimeout: HTTPLimits.idle,
+      httpDecoderConfiguration: .init(
+        maxHeaderFieldSize: HTTPLimits.headerField, maxHeaderListSize: HTTPLimits.headerList,
+        maxHeaderFieldCount: HTTPLimits.headerFields))
+    let (certificate, host) = (certificate, configuration.host)
+    let builder = HTTPServerBuilder { responder in
+      ServerConnection(
+        base: HTTP1Channel(responder: responder, configuration: http), certificate: certificate)
+    }
+    let application = Application(
+      router: router, server: builder,
+      configuration: .init(
+        address: .hostname(host, port: configuration.port), serverName: nil, backlog: 1024,
+        availableConnectionsDelegate: .maximum(HTTPLimits.connections, logger: logger)),
+      onServerRunning: { channel in
+        let port = channel.localAddress?.port ?? 0
+        running(
+          "\(certificate == nil ? "http" : "https")://\(host.contains(":") ? "[\(host)]" : host):\(port)")
+      }, logger: logger)
+    let watch = LogWatch(opening: opening, pool: pool, hints: hints, wakes: wakes)
+    var group = ServiceGroupConfiguration(
+      services: [
+        .init(service: application, successTerminationBehavior: .gracefullyShutdownGroup),
+        .init(service: watch),
+        .init(service: CertificateReload(certificate: certificate, logger: logger)),
+      ], gracefulShutdownSignals: [.sigterm, .sigint], logger: logger)
+    group.maximumGracefulShutdownDuration = Self.grace
+    try await ServiceGroup(configuration: group).run()
+  }
+}
+
+/// Reads the certificate again at SIGHUP.
+private struct CertificateReload: Service {
+  let certificate: Certificate?
+  let logger: Logger
+
+  func run() async throws {
+    for await _ in await UnixSignalsSequence(trapping: .sighup).cancelOnGracefulShutdown() {
+      do {
+        try certificate?.reload()
+        logger.notice("the certificate was read again")
+      } catch {
+        logger.error("the certificate cannot be used; the old one stays", metadata: ["error": "\(error)"])
+      }
+    }
+  }
+}

@@ -1,0 +1,39 @@
+import StemmaNode
+
+/// Connects to peers by the form of their address.
+package struct Connections {
+  /// The words of the remote shell.
+  package static let shell = "ssh"
+
+  private let options: Node.OpeningOptions
+  private let shell: String
+  private let http: Connector?
+  private let progress: (UInt64, UInt64) -> Void
+
+  /// - Parameters:
+  ///   - options: for nodes in directories.
+  ///   - shell: the words of the remote shell.
+  ///   - http: connects to `http://` and `https://` addresses; nil: they are refused.
+  package init(
+    options: Node.OpeningOptions, shell: String = Self.shell, http: Connector? = nil,
+    progress: @escaping (UInt64, UInt64) -> Void = { _, _ in }
+  ) {
+    self.options = options
+    self.shell = shell
+    self.http = http
+    self.progress = progress
+  }
+
+  package func connect(_ remote: RemotePeer, _ node: Node?, _ writes: Bool) throws(NodeError) -> any PeerLink
+  {
+    switch PeerAddress(remote.address) {
+    case .directory(let path): return try Node.directoryLink(path, node, options, writes: writes, progress)
+    case .shell(let host, let path): return try ShellLink(host: host, path: path, command: shell)
+    case .http:
+      guard let http else {
+        throw .notAPeer(path: remote.address, reason: "HTTP needs the module StemmaHTTP")
+      }
+      return try http(remote, node, writes)
+    }
+  }
+}

@@ -1,0 +1,126 @@
+import Foundation
+import StemmaNode
+import StemmaReplication
+
+/// A peer that a remote shell starts: `ssh HOST stemma -C PATH serve --stdio`.
+///
+/// The messages go through a socket pair, because writing to a closed pipe would raise a signal.
+package final class ShellLink: PeerLink {
+  private let process = Process()
+  private let address: String
+  private let socket: FileHandle
+  private var stream: MessageStream
+  package private(set) var greeting: Greeting
+  package var sharesMemory: Bool { false }
+  package var isOwn: Bool { false }
+
+  /// How long the program may take to end after a session, in seconds.
+  private static let grace = 10.0
+
+  /// - Parameter command: the words of the remote shell, split by `sh`; `HOST` and the remote
+  ///   command follow.
+  /// - Throws: `.notAPeer` if the program cannot be started or ends at once; its own message is on
+  ///   standard error.
+  package init(host: String, path: String, command: String) throws(NodeError) {
+    address = "\(host):\(path)"
+    var ends: [Int32] = [-1, -1]
+    #if canImport(Darwin)
+      let type = SOCK_STREAM
+    #else
+      let type = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
+    #endif
+    guard socketpair(AF_UNIX, type, 0, &ends) == 0 else {
+      throw .notAPeer(path: address, reason: "\(String(cString: strerror(errno)))")
+    }
+    let theirs = FileHandle(fileDescriptor: ends[1], closeOnDealloc: true)
+    socket = FileHandle(fileDescriptor: ends[0], closeOnDealloc: true)
+    stream = MessageStream(ByteStream(input: ends[0], output: ends[0]))
+    let quoted = "'" + path.replacing("'", with: "'\\''") + "'"
+    process.executableURL = URL(fileURLWithPath: "/bin/sh")
+    process.arguments = [
+      "-c", "exec \(command) \"$@\"", "sh", host, "stemma -C \(quoted) serve --stdio",
+    ]
+    process.standardInput = theirs
+    process.standardOutput = theirs
+    // A placeholder until the peer has answered.
+    greeting = Greeting(logID: .init(0), nodeName: "", origins: [], schema: "", scope: .nothing)
+    do { try process.run() } catch {
+      throw .notAPeer(path: address, reason: "\(command) cannot be started: \(error.localizedDescription)")
+    }
+    do { try theirs.close() } catch {
+      throw .notAPeer(path: address, reason: "\(error.localizedDescription)")
+    }
+    do throws(NodeError) {
+      try stream.send(.hello)
+      switch try stream.receive() {
+      case .greeting(let greeting): self.greeting = greeting
+      case .refusal(let error): throw .replication(.refusedByPeer(error))
+      case let other?:
+        throw .replication(.unexpectedMessage(other.name, expected: "greeting"))
+      case nil: throw .replication(.incomplete("no answer"))
+      }
+    } catch {
+      end()
+      if case .replication(.incomplete) = error {
+        throw .notAPeer(
+          path: address, reason: "\(command) ended with status \(process.terminationStatus) before an answer")
+      }
+      throw error
+    }
+  }
+
+  package func send(_ message: SessionMessage) throws(NodeError) {
+    do throws(NodeError) { try stream.send(message) } catch {
+      // The reason may have arrived before the connection was lost.
+      var arrived: SessionMessage?
+      do throws(NodeError) { arrived = try stream.receive() } catch _ {}
+      if case .refusal(let reason)? = arrived { throw .replication(.refusedByPeer(reason)) }
+      throw error
+    }
+  }
+
+  package func receive() throws(NodeError) -> SessionMessage {
+    guard let message = try stream.receive() else {
+      throw .replication(.incomplete("\(address) closed the connection"))
+    }
+    return message
+  }
+
+  package func close(after error: NodeError?) throws(NodeError) -> [Notice] {
+    if let error {
+      if case .replication(.refusedByPeer) = error {
+      } else {
+        // The peer may be gone; the error of the session is the one to report.
+        do throws(NodeError) { try stream.send(.refusal(error.refusal(isLimited: false))) } catch _ {}
+      }
+      end()
+      return []
+    }
+    shutdown(socket.fileDescriptor, Self.sending)
+    let last: SessionMessage?
+    do throws(NodeError) { last = try stream.receive() } catch {
+      end()
+      throw error
+    }
+    end()
+    if case .refusal(let reason)? = last { throw .replication(.refusedByPeer(reason)) }
+    return []
+  }
+
+  #if canImport(Darwin)
+    private static let sending = SHUT_WR
+    private static let both = SHUT_RDWR
+  #else
+    private static let sending = Int32(SHUT_WR)
+    private static let both = Int32(SHUT_RDWR)
+  #endif
+
+  /// Waits for the program, and ends it if it does not end by itself.
+  private func end() {
+    shutdown(socket.fileDescriptor, Self.both)
+    let deadline = Date().addingTimeInterval(Self.grace)
+    while process.isRunning, Date() < deadline { usleep(5000) }
+    if process.isRunning { kill(process.processIdentifier, SIGKILL) }
+    process.waitUntilExit()
+  }
+}
