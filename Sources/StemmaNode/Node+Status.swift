@@ -12,6 +12,8 @@ package struct NodeStatus: Sendable {
     /// Events that only the peer has, or only this node, by partition; nil: unreachable.
     package var lag: [(partition: String, behind: UInt64, ahead: UInt64)]?
     package var problem: Notice?
+    /// Whether `lag` compares with what the peer held after the last successful exchange.
+    package var isRemembered = false
     package var lastExchange: LastExchange?
     /// Whether it holds different events under the same ids.
     package var isForked = false
@@ -25,10 +27,20 @@ package struct NodeStatus: Sendable {
 
     private var distance: Notice {
       if let problem { return problem }
-      if lag == nil { return "on another machine" }
+      guard isRemembered else { return "\(events)" }
+      guard let lastExchange else { return "never reached" }
+      if lag == nil { return "no exchange succeeded" }
+      if lastExchange.problem != nil {
+        let since = lastExchange.lastSuccess.map { Timestamp(milliseconds: $0).utcText } ?? "the beginning"
+        return "\(events), stuck since \(since)"
+      }
+      return "\(events)"
+    }
+
+    private var events: String {
       if behind == 0 && ahead == 0 { return "in sync" }
       let parts = [behind > 0 ? "behind by \(behind)" : "", ahead > 0 ? "ahead by \(ahead)" : ""]
-      return Notice(parts.filter { !$0.isEmpty }.joined(separator: ", "))
+      return parts.filter { !$0.isEmpty }.joined(separator: ", ")
     }
   }
 
@@ -63,8 +75,13 @@ extension Node {
   /// The number of files that a notice names.
   private static let unrecognizedInWords = 3
 
-  /// - Parameter spelling: the spelling of steps in the JSON form.
-  package func status(spelling: (NextStep) -> String = \.description) throws(NodeError) -> NodeStatus {
+  /// - Parameters:
+  ///   - maxLag: the age of the last successful exchange, in milliseconds, from which a remote is a
+  ///     problem; nil: any.
+  ///   - spelling: the spelling of steps in the JSON form.
+  package func status(
+    maxLag: UInt64? = nil, spelling: (NextStep) -> String = \.description
+  ) throws(NodeError) -> NodeStatus {
     let files = try Self.wrapping { try log.files() }
     let contents = try reading { try $0.partitions() }
     let (conflicts, dangling) = try countConflicts()
@@ -135,11 +152,24 @@ extension Node {
     let events = try contents.reduce(0) { $0 + $1.events } - lostEvents()
     let logBytes = files.reduce(0) { $0 + $1.storedBytes }
     let peers = try metadata.remotes.map { (remote) throws(NodeError) in try lag(behind: remote) }
+    let now = ports.clock.milliseconds()
+    let late = peers.filter { peer in
+      guard let maxLag else { return false }
+      // A clock that went back shows no age.
+      return (peer.lastExchange?.lastSuccess).map { now > $0 && now - $0 > maxLag } ?? true
+    }
+    for peer in late {
+      let last = peer.lastExchange?.lastSuccess
+      notices.append(
+        last.map {
+          "the last successful exchange with \(peer.name) was \(Explanations.duration(now - $0)) ago"
+        } ?? "no exchange with \(peer.name) has succeeded")
+    }
     let isSound =
       metadata.corruption == nil && unreadable.isEmpty && unrecognized.isEmpty && dangling == 0
       && differing.isEmpty
       && !hasDuplicateEvents
-      && !peers.contains { $0.isForked || $0.lastExchange?.problem != nil }
+      && late.isEmpty && !peers.contains { $0.isForked || $0.lastExchange?.problem != nil }
     return NodeStatus(
       json: .object([
         ("directory", .string(directory)), ("name", .string(metadata.name)),
@@ -192,11 +222,16 @@ extension Node {
   /// Compares the version vector with a peer's, within both scopes.
   private func lag(behind remote: RemotePeer) throws(NodeError) -> NodeStatus.Peer {
     // A peer on another machine is not asked. Its last exchange shows when it was reached.
-    guard PeerAddress(remote.address).isDirectory else {
-      return NodeStatus.Peer(
-        name: remote.name, address: remote.address, lag: nil, lastExchange: remote.lastExchange)
-    }
     let own = try reading { try $0.versionVector() }
+    guard PeerAddress(remote.address).isDirectory else {
+      let held = try PeerVectors(directory: directory, ports: ports).vector(of: remote.address)
+      let lag = held.map { own.lag(against: $0).filter { metadata.scope.contains($0.partition) } }
+      return NodeStatus.Peer(
+        name: remote.name, address: remote.address,
+        lag: lag?.filter { $0.behind > 0 || $0.ahead > 0 }
+          .map { ($0.partition.description, $0.behind, $0.ahead) }, isRemembered: true,
+        lastExchange: remote.lastExchange)
+    }
     let theirs: VersionVector
     let theirScope: Scope
     do throws(NodeError) {
@@ -266,6 +301,7 @@ extension LastExchange {
     func count(_ events: UInt64?) -> JSON { events.map { .int(Int64(clamping: $0)) } ?? .null }
     return .object([
       ("time", .string(timeText)), ("pulled", count(pulled)), ("pushed", count(pushed)),
+      ("lastSuccess", lastSuccess.map { .string(Timestamp(milliseconds: $0).utcText) } ?? .null),
       ("problem", problem.map { .string($0) } ?? .null),
     ])
   }

@@ -119,6 +119,11 @@ struct Status: ParsableCommand {
       "Exit with 1 if corruption, an unrecognized file, a duplicate event id, a dangling reference, a field of another type "
         + "at a peer, a forked peer, or a last exchange that failed or left partitions out is known."))
   var check = false
+  @Option(
+    help: ArgumentHelp(
+      "With --check: a remote without a successful exchange for this long is a problem: 60s, 30m, 12h, 7d.",
+      valueName: "time"))
+  var maxLag: TimeSpan?
   @OptionGroup var format: FormatOptions
   @OptionGroup var options: NodeOptions
 
@@ -126,7 +131,9 @@ struct Status: ParsableCommand {
     // Notices are printed only once.
     let node = try options.open(isQuiet: true)
     for notice in node.notices { Output.warning(notice) }
-    let found = Result { () throws(NodeError) in try node.status { "`\($0.command)`" } }
+    let found = Result { () throws(NodeError) in
+      try node.status(maxLag: check ? maxLag?.milliseconds : nil) { "`\($0.command)`" }
+    }
     if format.isJSON {
       Output.line(try found.get().json)
     } else {

@@ -119,14 +119,22 @@ struct Sync: ParsableCommand {
       Examples:
         stemma sync
         stemma sync ../office --json
+        stemma sync --follow
       """)
+  @Flag(
+    help: ArgumentHelp(
+      "Go on until SIGTERM or SIGINT: exchange when either side has new events, and every 30 seconds. A failure is told "
+        + "once, and tried again after up to a minute."))
+  var follow = false
   @OptionGroup var options: PeerOptions
 
-  func run() throws { try exchange(options, pulls: true, pushes: true) }
+  func run() throws {
+    if follow { try Following(options).run() } else { try exchange(options, pulls: true, pushes: true) }
+  }
 }
 
 extension TransferReport {
-  fileprivate var text: String {
+  var text: String {
     events == 0
       ? "nothing new"
       : "\(counted(Int(events), "event")) in \(counted(partitions.count, "partition")), \(size(bytesShipped))"

@@ -35,28 +35,18 @@ struct TokenCreate: ParsableCommand {
   var write: [String] = []
   @Option(
     help: ArgumentHelp("How long it is valid: 30m, 12h, 90d (default: without end).", valueName: "time"))
-  var expires: String?
+  var expires: TimeSpan?
   @OptionGroup var options: NodeOptions
 
   func validate() throws {
     if name.allSatisfy(\.isWhitespace) { throw ValidationError("a token needs a name") }
     if read.isEmpty, write.isEmpty { throw ValidationError("a token needs --read or --write") }
-    _ = try milliseconds()
-  }
-
-  private func milliseconds() throws -> UInt64? {
-    guard let expires else { return nil }
-    let units: [Character: UInt64] = ["m": 60_000, "h": 3_600_000, "d": 86_400_000]
-    guard let unit = expires.last.flatMap({ units[$0] }), let count = UInt64(expires.dropLast()), count > 0,
-      count <= 100_000
-    else { throw ValidationError("--expires takes a time such as 30m, 12h or 90d") }
-    return count * unit
   }
 
   func run() throws {
     let node = try options.openForWriting()
     var tokens = try AccessTokens(of: node.directory, node.ports)
-    let end = try milliseconds().map { $0 + node.ports.clock.milliseconds() }
+    let end = expires.map { node.ports.clock.milliseconds() + $0.milliseconds }
     let secret = try tokens.create(name, read: read, write: write, expires: end, node.ports)
     try tokens.save(in: node.directory, node.ports)
     Output.line(secret)

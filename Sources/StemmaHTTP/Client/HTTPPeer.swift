@@ -6,6 +6,7 @@ import NIOFoundationCompat
 import NIOHTTP1
 import NIOPosix
 import NIOSSL
+import StemmaEvents
 import StemmaNode
 import StemmaReplication
 import StemmaSync
@@ -32,6 +33,14 @@ package final class HTTPPeer: Sendable {
     var isProblem: Bool
   }
 
+  private struct Key: Hashable {
+    var address: String
+    var options: HTTPOptions
+  }
+
+  /// One client for each server and options, so that exchanges reuse connections.
+  private static let peers = Mutex<[Key: HTTPPeer]>([:])
+
   let address: String
   private let token: String?
   private let client: HTTPClient
@@ -40,7 +49,18 @@ package final class HTTPPeer: Sendable {
   /// Longest silence. The comments of a change stream are more frequent.
   private static let readTimeout = TimeAmount.seconds(60)
 
-  package init(_ address: String, _ options: HTTPOptions) throws(NodeError) {
+  package static func at(_ address: String, _ options: HTTPOptions) throws(NodeError) -> HTTPPeer {
+    let key = Key(address: address, options: options)
+    if let known = peers.withLock({ $0[key] }) { return known }
+    let made = try HTTPPeer(address, options)
+    return peers.withLock { peers in
+      if let known = peers[key] { return known }
+      peers[key] = made
+      return made
+    }
+  }
+
+  private init(_ address: String, _ options: HTTPOptions) throws(NodeError) {
     self.address = address
     token = options.token
     var configuration = HTTPClient.Configuration()
@@ -83,6 +103,13 @@ package final class HTTPPeer: Sendable {
       }
       return greeting
     } catch { throw nodeError(error) }
+  }
+
+  /// The stream of change hints.
+  func changes() async throws -> HTTPClientResponse {
+    let response = try await client.execute(request("changes", .GET), deadline: .distantFuture)
+    guard response.status == .ok else { throw HTTPClientError.invalidHeaderFieldValues([]) }
+    return response
   }
 
   func post(_ verb: String, _ body: [UInt8]) -> Handover {
@@ -187,7 +214,7 @@ extension HTTPPeer {
     -> Connector
   {
     { (remote, node, _) throws(NodeError) in
-      try HTTPLink(try HTTPPeer(remote.address, try options(remote, node)))
+      try HTTPLink(try HTTPPeer.at(remote.address, try options(remote, node)))
     }
   }
 }

@@ -257,12 +257,16 @@ extension Node {
 
   /// Pulls from a peer, pushes to it, or both. Records the time and the result with the remote.
   ///
-  /// - Parameter connect: connects to the peer; nil: to directories only.
+  /// - Parameters:
+  ///   - connect: connects to the peer; nil: to directories only.
+  ///   - recordsEach: whether each exchange is recorded. Otherwise one without events is recorded
+  ///     only if the last record has another result, or is a minute old.
   package func exchange(
     with remote: RemotePeer, pulls: Bool, pushes: Bool, partitions: [String], connect: Connector? = nil,
-    progress: @escaping (UInt64, UInt64) -> Void
+    recordsEach: Bool = true, progress: @escaping (UInt64, UInt64) -> Void
   ) throws(NodeError) -> ExchangeReport {
-    try recordingExchange(with: PeerAddress.stored(remote.address)) { () throws(NodeError) in
+    try recordingExchange(with: PeerAddress.stored(remote.address), each: recordsEach) {
+      () throws(NodeError) in
       try exchangeOnly(
         with: remote, pulls: pulls, pushes: pushes, partitions: partitions,
         connect: connect ?? Self.directories(options, progress), progress: progress)
@@ -271,14 +275,15 @@ extension Node {
 
   /// Records the exchange if a remote has this absolute address.
   private func recordingExchange(
-    with address: String, _ body: () throws(NodeError) -> ExchangeReport
+    with address: String, each: Bool = true, _ body: () throws(NodeError) -> ExchangeReport
   ) throws(NodeError) -> ExchangeReport {
     let report: ExchangeReport
     do throws(NodeError) { report = try body() } catch {
       // A failure to record the exchange is a notice; the error of the exchange is thrown.
       if !error.isInUse {
         do throws(NodeError) {
-          try record(LastExchange(at: ports.clock.milliseconds(), error), address)
+          let last = metadata.remotes.first { $0.address == address }?.lastExchange
+          try record(LastExchange(at: ports.clock.milliseconds(), error, after: last), address, each: each)
         } catch {
           notices.append("the failed exchange was not recorded: \(Explanations.text(of: error))")
         }
@@ -293,12 +298,28 @@ extension Node {
       }
       throw error
     }
-    try record(LastExchange(at: ports.clock.milliseconds(), report), address)
+    try record(LastExchange(at: ports.clock.milliseconds(), report), address, each: each, report.peerVector)
     return report
   }
 
-  private func record(_ exchange: LastExchange, _ address: String) throws(NodeError) {
-    guard options.mode == .write, metadata.remotes.contains(where: { $0.address == address }) else { return }
+  /// How old the record of an exchange without events may become, in milliseconds.
+  private static let recordInterval: UInt64 = 60_000
+
+  private func record(
+    _ exchange: LastExchange, _ address: String, each: Bool, _ vector: VersionVector? = nil
+  ) throws(NodeError) {
+    guard options.mode == .write, let remote = metadata.remotes.first(where: { $0.address == address })
+    else { return }
+    if !each, let last = remote.lastExchange, last.problem == exchange.problem,
+      exchange.pulled ?? 0 == 0, exchange.pushed ?? 0 == 0,
+      exchange.time < last.time + Self.recordInterval
+    {
+      return
+    }
+    // A directory is compared with itself.
+    if let vector, !PeerAddress(address).isDirectory {
+      try PeerVectors(directory: directory, ports: ports).save(vector, of: address)
+    }
     try withWriterLock { () throws(NodeError) in
       metadata = try Self.readMetadata(directory, ports)
       for index in metadata.remotes.indices where metadata.remotes[index].address == address {
@@ -443,6 +464,7 @@ extension Node {
     }
     try acknowledge(summary, by: peer)
     var report = ExchangeReport()
+    report.peerVector = summary.peerVector
     report.pulled = summary.pulled.map { TransferReport($0, of: own) }
     report.pushed = summary.pushed.map { TransferReport($0) }
     report.notices = metadata.peerTypes.filter { $0.peer == peer.logID.description }

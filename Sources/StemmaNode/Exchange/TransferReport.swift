@@ -38,6 +38,8 @@ package struct ExchangeReport: Sendable {
   package var pulled: TransferReport?
   package var pushed: TransferReport?
   package var notices: [Notice] = []
+  /// What the peer holds in the exchanged partitions.
+  package var peerVector = VersionVector()
   /// The reason why partitions were left out.
   package var missing: NodeError?
 }
@@ -48,10 +50,13 @@ extension LastExchange {
     pulled = report.pulled?.events
     pushed = report.pushed?.events
     problem = report.missing.map { Explanations.text(of: $0).description }
+    lastSuccess = time
   }
 
-  init(at time: UInt64, _ error: NodeError) {
+  /// - Parameter last: the exchange before.
+  init(at time: UInt64, _ error: NodeError, after last: LastExchange?) {
     self.time = time
+    lastSuccess = last?.lastSuccess
     problem = Explanations.text(of: error).description
   }
 }

@@ -127,12 +127,15 @@ package struct LastExchange: Sendable, Equatable, Encodable {
   package var pushed: UInt64?
   /// The reason for a failure or for left out partitions, in words.
   package var problem: String?
+  /// The end of the last exchange that did not fail, in milliseconds since 1970; nil: none.
+  package var lastSuccess: UInt64?
 
   fileprivate init(_ stored: MetadataReader) throws(NodeError) {
     time = try stored.number("time")
     if stored.has("pulled") { pulled = try stored.number("pulled") }
     if stored.has("pushed") { pushed = try stored.number("pushed") }
     if stored.has("problem") { problem = try stored.text("problem") }
+    if stored.has("lastSuccess") { lastSuccess = try stored.number("lastSuccess") }
   }
 }
 

@@ -1,0 +1,90 @@
+import Foundation
+import StemmaEvents
+import StemmaHTTP
+import StemmaNode
+import StemmaSync
+
+/// `sync --follow`: prints one line for each exchange with events, and for each failure that differs
+/// from the last one of its peer.
+final class Following: Sendable {
+  private let directory: String
+  private let remotes: [RemotePeer]
+  private let follower: Follower
+  private let isJSON: Bool
+  private let lines: Lines
+
+  init(_ options: PeerOptions) throws {
+    let node = try options.node.openForWriting(isQuiet: true)
+    for notice in node.notices { Output.warning(notice) }
+    directory = node.directory
+    remotes = try node.peers(options.peer)
+    isJSON = options.format.isJSON
+    lines = Lines(isJSON: isJSON)
+    var following = Follower.Options()
+    following.partitions = options.partition
+    let (directory, wait, connection, lines) = (directory, options.node.wait, options.connection, lines)
+    @Sendable func open(_ mode: Node.Mode) throws(NodeError) -> Node {
+      var opening = Node.OpeningOptions(mode: mode)
+      opening.wait = wait
+      return try Node.open(at: directory, opening)
+    }
+    follower = Follower(
+      following, open: { () throws(NodeError) in try open(.write) },
+      connect: { connection.connections($0, progress: { _, _ in }).connect },
+      watch: { remote, wake in
+        guard case .http = PeerAddress(remote.address) else { return }
+        do throws(NodeError) {
+          let options = try connection.token.options(for: remote.address, try open(.read))
+          try HTTPPeer.at(remote.address, options).watch(wake)
+        } catch {
+          // The exchanges with this peer fail for the same reason.
+        }
+      }, told: { remote, outcome in lines.tell(remote.name, outcome) })
+  }
+
+  func run() throws {
+    let follower = follower
+    let stopping = [SIGINT, SIGTERM].map { number in
+      signal(number, SIG_IGN)
+      let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
+      source.setEventHandler { follower.stop() }
+      source.resume()
+      return source
+    }
+    try follower.run(remotes)
+    stopping.forEach { $0.cancel() }
+  }
+}
+
+/// The output of all peers.
+private final class Lines: Sendable {
+  private let isJSON: Bool
+  /// The last failure of each peer.
+  private let failures = Mutex<[String: String]>([:])
+
+  init(isJSON: Bool) { self.isJSON = isJSON }
+
+  func tell(_ peer: String, _ outcome: Follower.Outcome) {
+    failures.withLock { failures in
+      switch outcome {
+      case .exchanged(let pulled, let pushed, _):
+        if failures.removeValue(forKey: peer) != nil {
+          Output.error("stemma: " + printable(peer) + ": reached again")
+        }
+        for (verb, word, report) in [("pulled", "from", pulled), ("pushed", "to", pushed)] {
+          guard let report, report.events > 0 else { continue }
+          if isJSON {
+            Output.line(.object([("peer", .string(peer)), (verb, report.json)]))
+          } else {
+            Output.line(printable("\(verb) \(report.text) \(word) \(peer)"))
+          }
+        }
+        Output.flush()
+      case .failed(let error, _):
+        let message = Explanation(error).message
+        guard failures.updateValue(message, forKey: peer) != message else { return }
+        Output.error("stemma: " + printable(peer) + ": " + message)
+      }
+    }
+  }
+}
