@@ -1,9 +1,8 @@
 import Foundation
 import Testing
 
-/// The demo on another repository. It builds the tool in release mode, so it runs only if
-/// `STEMMA_TOOL` names a release build.
-@Suite("Demonstration", .enabled(if: Tool.isDemonstrated))
+/// The demo on another repository, with the tested tool.
+@Suite("Demonstration")
 struct DemoTests {
   /// Difficult paths: blanks, non-ASCII letters, bytes that are not UTF-8.
   private static let script = #"""
@@ -22,7 +21,7 @@ struct DemoTests {
     try work.write("make.sh", Self.script)
     #expect(try ConsolePage.run("bash make.sh", in: work.path, showsStatus: true) == [])
     let demo = ConsolePage.root.appendingPathComponent("Tools/demo").path
-    let result = try Tool.run("/bin/bash", [demo, "repository"], in: work.path)
+    let result = try Tool.run("/bin/bash", [demo, "repository"], in: work.path, environment: ["STEMMA_TOOL": Tool.path])
     #expect(result.status == 0, "\(result.output)\(result.errors)")
     #expect(result.lines.last == "== Everything held.")
     #expect(result.lines.contains("ok: the File table equals git ls-tree -r HEAD"))

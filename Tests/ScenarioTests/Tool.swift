@@ -31,13 +31,6 @@ struct Tool {
 
   static let directory = URL(fileURLWithPath: path).deletingLastPathComponent().path
 
-  /// Whether the tool is the build that the demo uses, so the demo need not build it.
-  static var isDemonstrated: Bool {
-    let isIt = path.hasPrefix(ConsolePage.root.appendingPathComponent(".build-release").path)
-    if !isIt { print("skipped: STEMMA_TOOL does not name the tool in .build-release") }
-    return isIt
-  }
-
   /// The directory of this build's executables, if they were built: the test runner's own
   /// directory.
   static let productsDirectory: String = {
