@@ -19,6 +19,8 @@ enum HTTPLimits {
   static let connections = 4000
   /// Requests that use a node at the same time. Others are answered with 503.
   static let sessions = 64
+  /// Those of one token.
+  static let sessionsOfToken = 16
   /// Bytes of an unread body that are discarded before a connection is closed.
   static let discarded = 4 << 20
   static let idle = TimeAmount.seconds(60)

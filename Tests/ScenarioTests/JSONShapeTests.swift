@@ -71,6 +71,10 @@ struct JSONShapeTests {
     stemma -C many schema check other.graphql --json
     stemma -C many schema apply fewer.graphql --json
 
+    stemma -C many token create one --read '*'
+    stemma -C many token create two --read a --write b --expires 90d
+    stemma -C many token list --json
+
     cp -a field keep
     stemma -C field create Team id=one name=One
     stemma -C field push source

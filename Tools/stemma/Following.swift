@@ -44,6 +44,7 @@ final class Following: Sendable {
 
   func run() throws {
     let follower = follower
+    receiveStopSignals()
     let stopping = [SIGINT, SIGTERM].map { number in
       signal(number, SIG_IGN)
       let source = DispatchSource.makeSignalSource(signal: number, queue: .global())

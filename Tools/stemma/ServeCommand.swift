@@ -70,16 +70,21 @@ struct Serve: ParsableCommand {
     // A lost connection is an error of a write, not the end of this process in the middle of a
     // session.
     signal(SIGPIPE, SIG_IGN)
+    receiveStopSignals()
     if stdio { return try answer() }
     var configuration = Server.Configuration()
     (configuration.host, configuration.port) = try address()
     if let tlsCert, let tlsKey { configuration.certificate = (tlsCert, tlsKey) }
-    configuration.isInsecure = insecure
     let node = try options.open()
     let name = node.metadata.name
     let form = logFormat
     let logger = Logger(label: "stemma") { _ in LineLog(form: form) }
     let opening = NodeOpening(directory: node.directory, wait: options.wait)
+    if !insecure, try Server.isExposed(opening, configuration) {
+      throw Failure(
+        "\(listen) is reached from other machines: give --tls-cert and --tls-key and create a token with "
+          + "`stemma token create`, or permit it with --insecure", .usage)
+    }
     let server = try Server(opening, configuration, logger)
     try blocking {
       try await server.run { address in
@@ -107,6 +112,14 @@ struct Serve: ParsableCommand {
       return try Node.open(at: path, options.opening(.read))
     }
   }
+}
+
+/// A parent may have blocked the signals that end this process, and children inherit that.
+func receiveStopSignals() {
+  var signals = sigset_t()
+  sigemptyset(&signals)
+  for number in [SIGTERM, SIGINT, SIGHUP] { sigaddset(&signals, number) }
+  pthread_sigmask(SIG_UNBLOCK, &signals, nil)
 }
 
 /// Runs a task and waits for it on this thread.

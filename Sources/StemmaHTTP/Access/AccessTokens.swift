@@ -22,6 +22,9 @@ package struct AccessTokens: Sendable, Equatable {
   }
 
   package private(set) var entries: [Entry] = []
+  /// Whether the file exists. Without it, every caller may read and write everything. It stays when
+  /// the last token is revoked.
+  package private(set) var areRequired = false
 
   private static func path(in directory: String) -> String { directory + "/" + fileName }
 
@@ -33,6 +36,7 @@ package struct AccessTokens: Sendable, Equatable {
       if error.isNotFound { return }
       throw .log(error)
     }
+    areRequired = true
     do { entries = try JSONDecoder().decode([Entry].self, from: Data(bytes)) } catch {
       throw .badMetadata(path: path, what: "it is not a list of tokens")
     }

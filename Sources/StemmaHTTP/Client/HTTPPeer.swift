@@ -165,7 +165,9 @@ package final class HTTPPeer: Sendable {
 
   private static func words(_ error: any Error) -> String {
     if let error = error as? NIOConnectionError {
-      if let first = error.connectionErrors.first { return "\(first.error)" }
+      if let first = error.connectionErrors.first {
+        return (first.error as? IOError).map { String(cString: strerror($0.errnoCode)) } ?? "\(first.error)"
+      }
       return "its name is unknown"
     }
     return "\(error)"

@@ -42,13 +42,18 @@ struct ServerContext: RequestContext {
 /// Writes one line for each request when its response has been sent, and counts it.
 struct AccessLog: RouterMiddleware {
   let metrics: ServerMetrics
+  private static let verbs: Set = [
+    "node", "schema", "pull", "have", "push", "changes", "digests", "healthz", "metrics", "openapi.json",
+  ]
 
   func handle(
     _ request: Request, context: ServerContext, next: (Request, ServerContext) async throws -> Response
   ) async throws -> Response {
     let begun = ContinuousClock.now
     let record = context.record
-    record.update { $0.verb = request.uri.path.split(separator: "/").last.map(String.init) ?? "" }
+    let verb = request.uri.path.split(separator: "/").last.map(String.init) ?? ""
+    // Paths of strangers would become labels without number.
+    record.update { $0.verb = Self.verbs.contains(verb) ? verb : "other" }
     var response: Response
     do { response = try await next(request, context) } catch let error as any HTTPResponseError {
       response = try error.response(from: request, context: context)

@@ -34,7 +34,7 @@ struct Exchanges: Sendable {
   private func pull(_ request: Request, _ context: ServerContext) async throws -> Response {
     let body = try await statement(request, context)
     let (grant, record) = (context.grant, context.record)
-    let lease = try await pool.take(writes: false)
+    let lease = try await pool.take(writes: false, for: grant.name)
     let served: ServedSession
     do {
       served = try await pool.run {
@@ -77,7 +77,7 @@ struct Exchanges: Sendable {
       let answers = try await pool.run {
         let served = try ServedSession(lease, grant, record)
         try served.receive(body)
-        let answers = try served.answered()
+        let answers = try served.stated()
         try served.finish()
         return answers
       }
@@ -85,28 +85,20 @@ struct Exchanges: Sendable {
     }
   }
 
-  /// Adopts the batches of the caller, each as soon as it is complete.
+  /// Adopts the batches of the caller, each as soon as it is complete. A node is taken when the
+  /// first block has arrived, so silent clients hold none.
   private func push(_ request: Request, _ context: ServerContext) async throws -> Response {
     let (grant, record) = (context.grant, context.record)
     try await expectBody(request, context)
+    var blocks = BodyBlocks(request.body, record)
+    guard let first = try await blocks.next() else { throw Problem.malformed("the body is empty") }
     return try await session(context, writes: true) { lease in
       let served = try await pool.run { try ServedSession(lease, grant, record, isShipment: true) }
       do {
-        var pace = BodyPace()
-        var block = ByteBuffer()
-        for try await part in request.body {
-          record.update { $0.received += UInt64(part.readableBytes) }
-          try pace.add(part.readableBytes)
-          block.writeImmutableBuffer(part)
-          guard block.readableBytes >= HTTPLimits.block else { continue }
-          let full = block
-          block = ByteBuffer()
-          try await pool.run { try served.receive(full) }
-        }
-        let last = block
+        try await pool.run { try served.receive(first) }
+        while let block = try await blocks.next() { try await pool.run { try served.receive(block) } }
         let answers = try await pool.run {
-          try served.receive(last)
-          let answers = try served.answered()
+          let answers = try served.acknowledged()
           try served.finish()
           return answers
         }
@@ -115,9 +107,7 @@ struct Exchanges: Sendable {
       } catch {
         // Batches that were adopted stay.
         let reason = error as? NodeError ?? .replication(.incomplete("the body ended early"))
-        do { try await pool.run { try served.finish(after: reason) } } catch let other as NodeError {
-          throw other
-        }
+        try await pool.run { try served.finish(after: reason) }
         changed()
         throw error
       }
@@ -131,7 +121,7 @@ struct Exchanges: Sendable {
     _ context: ServerContext, writes: Bool, _ body: (NodePool.Lease) async throws -> Result
   ) async throws -> Result {
     let lease: NodePool.Lease
-    do { lease = try await pool.take(writes: writes) } catch { throw Self.problem(error, context.grant) }
+    do { lease = try await pool.take(writes: writes, for: context.grant.name) } catch { throw Self.problem(error, context.grant) }
     do {
       let result = try await body(lease)
       pool.giveBack(lease)
@@ -175,6 +165,30 @@ struct Exchanges: Sendable {
     return Response(
       status: .ok, headers: [.contentType: messagesType],
       body: ResponseBody(byteBuffer: ByteBuffer(bytes: bytes)))
+  }
+}
+
+/// The blocks of a request body, so that each is worth a call on a node thread.
+private struct BodyBlocks {
+  private var parts: RequestBody.AsyncIterator
+  private let record: RequestRecord
+  private var pace = BodyPace()
+
+  init(_ body: RequestBody, _ record: RequestRecord) {
+    parts = body.makeAsyncIterator()
+    self.record = record
+  }
+
+  /// Nil at the end of the body.
+  mutating func next() async throws -> ByteBuffer? {
+    var block = ByteBuffer()
+    while block.readableBytes < HTTPLimits.block, let part = try await parts.next() {
+      let count = part.readableBytes
+      record.update { $0.received += UInt64(count) }
+      try pace.add(count)
+      block.writeImmutableBuffer(part)
+    }
+    return block.readableBytes == 0 ? nil : block
   }
 }
 

@@ -19,7 +19,7 @@ struct Inspections: Sendable {
 
   func add(to router: RouterGroup<ServerContext>) {
     router.get("schema") { request, context in
-      let sdl = try await reading { SDL.print($0.schema) }
+      let sdl = try await reading(for: context.grant.name) { SDL.print($0.schema) }
       let tag = "\"\(Self.digest(of: sdl))\""
       if request.headers[.ifNoneMatch] == tag {
         return Response(status: .notModified, headers: [.eTag: tag])
@@ -31,7 +31,7 @@ struct Inspections: Sendable {
     router.get("digests") { request, context in
       let readable = context.grant.readable
       let wanted = request.uri.queryParameters.getAll("partition")
-      let digests = try await reading { node in
+      let digests = try await reading(for: context.grant.name) { node in
         let scope = try Node.scope(wanted.isEmpty ? Scope.everything.patterns : wanted)
         return try node.digests(within: [scope, readable]).map {
           Digest(partition: $0.partition, events: $0.events, log: $0.log, tables: $0.tables)
@@ -47,9 +47,9 @@ struct Inspections: Sendable {
   }
 
   private func reading<Result: Sendable>(
-    _ body: @escaping @Sendable (Node) throws -> Result
+    for token: String?, _ body: @escaping @Sendable (Node) throws -> Result
   ) async throws -> Result {
-    let lease = try await pool.take(writes: false)
+    let lease = try await pool.take(writes: false, for: token)
     do {
       let result = try await pool.run { try body(lease.node) }
       pool.giveBack(lease)

@@ -34,6 +34,8 @@ final class NodePool: Sendable {
     let node: Node
     fileprivate let writes: Bool
     fileprivate let state: [FileState]
+    /// The token of the request that uses it.
+    fileprivate var token: String?
 
     fileprivate init(_ node: Node, writes: Bool, _ state: [FileState]) {
       self.node = node
@@ -54,7 +56,8 @@ final class NodePool: Sendable {
   private let opening: NodeOpening
   private let threads = NIOThreadPool(numberOfThreads: 4)
   private let idle = NIOLockedValueBox<[Lease]>([])
-  private let used = NIOLockedValueBox(0)
+  /// The number of used nodes, by token.
+  private let used = NIOLockedValueBox<[String?: Int]>([:])
 
   init(_ opening: NodeOpening) {
     self.opening = opening
@@ -68,25 +71,36 @@ final class NodePool: Sendable {
 
   /// Takes a node. Give it back with `giveBack`, unless a session with it failed.
   ///
-  /// - Parameter writes: whether events may be adopted. A node that cannot be written is opened for
-  ///   reading.
-  func take(writes: Bool) async throws -> Lease {
-    let isFull = used.withLockedValue { count in
-      if count >= HTTPLimits.sessions { return true }
-      count += 1
+  /// - Parameters:
+  ///   - writes: whether events may be adopted. A node that cannot be written is opened for reading.
+  ///   - token: the name of the caller's token, which limits its nodes; nil: there are no tokens.
+  func take(writes: Bool, for token: String?) async throws -> Lease {
+    let isFull = used.withLockedValue { counts in
+      let limit = token == nil ? HTTPLimits.sessions : HTTPLimits.sessionsOfToken
+      if counts[token, default: 0] >= limit || counts.values.reduce(0, +) >= HTTPLimits.sessions { return true }
+      counts[token, default: 0] += 1
       return false
     }
     if isFull { throw Problem.busy }
     do {
-      return try await run { [self] in try opened(writes: writes) }
+      let lease = try await run { [self] in try opened(writes: writes) }
+      lease.token = token
+      return lease
     } catch {
-      used.withLockedValue { $0 -= 1 }
+      release(token)
       throw error
     }
   }
 
+  private func release(_ token: String?) {
+    used.withLockedValue { counts in
+      let count = counts[token, default: 0] - 1
+      counts[token] = count > 0 ? count : nil
+    }
+  }
+
   func giveBack(_ lease: Lease, isReusable: Bool = true) {
-    used.withLockedValue { $0 -= 1 }
+    release(lease.token)
     if isReusable { idle.withLockedValue { $0.append(lease) } }
   }
 

@@ -27,6 +27,8 @@ struct Problem: HTTPResponseError {
     status: .serviceUnavailable, code: ErrorCode.inUse.rawValue, title: "too many requests use the node")
   static let unauthenticated = Problem(
     status: .unauthorized, code: ErrorCode.notPermitted.rawValue, title: "a valid token is required")
+  static let forbidden = Problem(
+    status: .forbidden, code: ErrorCode.notPermitted.rawValue, title: "the token does not permit this")
   static let tooLarge = Problem(
     status: .contentTooLarge, code: ErrorCode.overLimit.rawValue, title: "the body is too large", closes: true
   )

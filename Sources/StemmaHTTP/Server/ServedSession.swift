@@ -72,6 +72,26 @@ final class ServedSession: @unchecked Sendable {
     return bytes.isEmpty ? nil : ByteBuffer(bytes: bytes)
   }
 
+  /// As `answered`, after a shipment.
+  func acknowledged() throws(NodeError) -> [SessionMessage] {
+    let answers = try answered()
+    if let error = answering.closed() { throw .replication(error) }
+    guard answers.contains(where: { if case .acknowledgement = $0 { true } else { false } }) else {
+      throw .replication(.incomplete("the body has no shipment"))
+    }
+    return answers
+  }
+
+  /// As `answered`, without a shipment.
+  func stated() throws(NodeError) -> [SessionMessage] {
+    let answers = try answered()
+    guard answering.isGreeted else { throw .replication(.incomplete("the body has no greeting")) }
+    guard answers.allSatisfy({ if case .request = $0 { true } else { false } }) else {
+      throw .replication(.unexpectedMessage("request", expected: "offer or holding"))
+    }
+    return answers
+  }
+
   func finish(after error: NodeError? = nil) throws(NodeError) {
     try answering.finish(after: error)
     note()

@@ -14,8 +14,6 @@ package struct Server: Sendable {
     package var port = Self.port
     /// The files of a certificate chain and its key, as PEM. SIGHUP reads them again.
     package var certificate: (chain: String, key: String)?
-    /// Whether a server without TLS or tokens may listen beyond loopback.
-    package var isInsecure = false
 
     package static let port = 7433
 
@@ -30,27 +28,28 @@ package struct Server: Sendable {
   private let logger: Logger
   private let certificate: Certificate?
 
-  /// - Throws: `.notAPeer` if the configuration would expose the node; `.unforeseen` if the
-  ///   certificate is unusable.
+  /// - Throws: `.unforeseen` if the certificate is unusable.
   package init(
     _ opening: NodeOpening, _ configuration: Configuration, _ logger: Logger
   ) throws(NodeError) {
     self.opening = opening
     self.configuration = configuration
     self.logger = logger
-    let isLoopback = ["127.0.0.1", "::1", "localhost"].contains(configuration.host)
-    let hasTokens = try !AccessTokens(of: opening.directory, opening.ports).entries.isEmpty
-    if !isLoopback, !configuration.isInsecure, configuration.certificate == nil || !hasTokens {
-      throw .notAPeer(
-        path: configuration.host,
-        reason: "beyond this machine, a server needs a certificate and tokens, or permission to be insecure")
-    }
     do {
       certificate = try configuration.certificate.map { try Certificate(certificate: $0.chain, key: $0.key) }
     } catch {
       throw .unforeseen(
         "\(configuration.certificate?.chain ?? ""): the certificate or its key is unusable: \(error)")
     }
+  }
+
+  /// Whether other machines could reach the node without a certificate or without tokens.
+  package static func isExposed(
+    _ opening: NodeOpening, _ configuration: Configuration
+  ) throws(NodeError) -> Bool {
+    if ["127.0.0.1", "::1", "localhost"].contains(configuration.host) { return false }
+    if configuration.certificate == nil { return true }
+    return try !AccessTokens(of: opening.directory, opening.ports).areRequired
   }
 
   /// - Parameter running: called with the address when the server accepts connections.
@@ -65,7 +64,7 @@ package struct Server: Sendable {
     let access = Authentication(directory: opening.directory, ports: opening.ports, pool: pool)
     let resources = router.group().add(middleware: access)
     resources.get("metrics") { _, context in
-      guard context.grant.readsEverything else { throw Problem.unauthenticated }
+      guard context.grant.readsEverything else { throw Problem.forbidden }
       return Response(
         status: .ok, headers: [.contentType: "text/plain; version=0.0.4"],
         body: ResponseBody(byteBuffer: ByteBuffer(string: metrics.text)))

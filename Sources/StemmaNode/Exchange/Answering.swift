@@ -39,6 +39,9 @@ package final class Answering {
     return message
   }
 
+  /// Whether the peer has sent its greeting.
+  package var isGreeted: Bool { participant.session.peer != nil }
+
   /// The peer has closed the connection. Nil if that is expected.
   package func closed() -> ReplicationError? { participant.closed() }
 

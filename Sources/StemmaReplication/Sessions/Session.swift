@@ -295,8 +295,10 @@ extension Session {
     return .finished(summary, send: sending)
   }
 
-  /// Records events that the peer holds; throws if they differ from this node's.
-  mutating func learn(_ theirs: VersionVector) throws(ReplicationError) {
+  /// Records events that the peer holds; throws if they differ from this node's. Ignores partitions
+  /// without rights: an error would show what this node holds of them.
+  mutating func learn(_ all: VersionVector) throws(ReplicationError) {
+    let theirs = all.restricted { node.readable.contains($0) || node.writable.contains($0) }
     if let fork = versionVector.restricted(to: { theirs.partitions[$0] != nil }).fork(
       against: theirs, names: names)
     {

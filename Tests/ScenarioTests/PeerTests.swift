@@ -1,0 +1,224 @@
+import Foundation
+import Testing
+
+/// The ways to reach a peer. Each scenario holds for all of them.
+enum Reach: CaseIterable { case directory, shell, http }
+
+/// Nodes that reach each other in one way.
+final class Peers {
+  let reach: Reach
+  let work: Workplace
+  private var served: [String: ServedNode] = [:]
+
+  static let schema = """
+    type Task @model @partition(fields: ["tenant"]) {
+      tenant: String! @primaryKey(sortKeyFields: ["id"])
+      id: ID!
+      title: String
+      done: Boolean
+    }
+
+    """
+
+  init(_ reach: Reach) throws {
+    self.reach = reach
+    work = try Workplace()
+    try work.write("schema.graphql", Self.schema)
+    // Takes the place of ssh: runs the command for the other host here.
+    try work.write("shell", "#!/bin/sh\nshift\nPATH='\(Tool.directory)':$PATH exec sh -c \"$1\"\n")
+    try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: work.file("shell"))
+  }
+
+  var environment: [String: String] { ["STEMMA_SSH": work.file("shell")] }
+
+  func address(_ node: String) throws -> String {
+    switch reach {
+    case .directory: return node
+    case .shell: return "elsewhere:\(work.file(node))"
+    case .http:
+      if let node = served[node] { return node.url }
+      let node = (name: node, server: try ServedNode(node, in: work))
+      served[node.name] = node.server
+      return node.server.url
+    }
+  }
+
+  func make(_ node: String, schema: String = "schema.graphql") throws {
+    try work.stemma("init", node, "--schema", schema, "--name", node)
+  }
+
+  @discardableResult
+  func stemma(
+    _ arguments: String..., sourceLocation: SourceLocation = #_sourceLocation
+  ) throws -> Tool.Result {
+    let result = try Tool.run(Tool.path, arguments, in: work.path, environment: environment)
+    #expect(
+      result.status == 0, "stemma \(arguments.joined(separator: " ")): \(result.errors)",
+      sourceLocation: sourceLocation)
+    return result
+  }
+
+  func attempt(_ arguments: String...) throws -> Tool.Result {
+    try Tool.run(Tool.path, arguments, in: work.path, environment: environment)
+  }
+
+  func write(_ node: String, _ tenant: String, _ id: String, _ title: String = "x") throws {
+    try stemma("-C", node, "upsert", "Task", "tenant=\(tenant)", "id=\(id)", "title=\(title)")
+  }
+
+  func titles(_ node: String) throws -> String {
+    try stemma("-C", node, "query", "--tsv", "SELECT tenant, id, title FROM tasks ORDER BY 1, 2").output
+  }
+
+  /// Whether a node shows a title before a minute has passed. Asks again and again.
+  func awaits(_ node: String, _ title: String) throws -> Bool {
+    let deadline = Date().addingTimeInterval(60)
+    while Date() < deadline { if try titles(node).contains(title) { return true } }
+    return false
+  }
+
+  func digests(_ node: String) throws -> String { try stemma("-C", node, "digest").output }
+}
+
+@Suite("Peers") struct PeerTests {
+  @Test("a clone holds its scope, which can be widened and narrowed", arguments: Reach.allCases)
+  func scopes(reach: Reach) throws {
+    let peers = try Peers(reach)
+    try peers.make("hq")
+    for tenant in ["a", "b", "c"] { try peers.write("hq", tenant, "1") }
+    try peers.stemma(
+      "clone", try peers.address("hq"), "field", "--name", "field", "--partition", "tenant=a")
+    #expect(try peers.titles("field") == "a\t1\tx\n")
+    try peers.stemma("-C", "field", "scope", "add", "tenant=b")
+    try peers.stemma("-C", "field", "pull")
+    #expect(try peers.titles("field") == "a\t1\tx\nb\t1\tx\n")
+    try peers.stemma("-C", "field", "scope", "remove", "tenant=a")
+    try peers.write("hq", "a", "2")
+    try peers.stemma("-C", "field", "sync")
+    #expect(try peers.titles("field") == "b\t1\tx\n")
+  }
+
+  @Test("both list the same conflicts, and hold the same bytes", arguments: Reach.allCases)
+  func conflicts(reach: Reach) throws {
+    let peers = try Peers(reach)
+    try peers.make("hq")
+    try peers.write("hq", "a", "1")
+    try peers.stemma("clone", try peers.address("hq"), "field", "--name", "field")
+    try peers.write("hq", "a", "1", "here")
+    try peers.write("field", "a", "1", "there")
+    try peers.write("field", "b", "7")
+    try peers.stemma("-C", "field", "sync")
+    let listed = try peers.stemma("-C", "hq", "conflicts", "--json").output
+    #expect(try peers.stemma("-C", "field", "conflicts", "--json").output == listed)
+    #expect(listed.contains("title"))
+    #expect(try peers.digests("hq") == peers.digests("field"))
+    #expect(try peers.titles("hq").contains("b\t7"))
+    // Nothing is sent twice.
+    for verb in ["pull", "push"] {
+      let again = try peers.stemma("-C", "field", verb, "--json").object()
+      #expect(again.number("events") == 0)
+    }
+  }
+
+  @Test("a node between two others relays what it holds", arguments: Reach.allCases)
+  func relay(reach: Reach) throws {
+    let peers = try Peers(reach)
+    try peers.make("hq")
+    for tenant in ["a", "b"] { try peers.write("hq", tenant, "1") }
+    try peers.stemma("clone", try peers.address("hq"), "middle", "--name", "middle", "--partition", "tenant=a")
+    try peers.stemma("clone", try peers.address("middle"), "far", "--name", "far")
+    try peers.write("far", "a", "2", "from far")
+    try peers.stemma("-C", "far", "push")
+    try peers.stemma("-C", "middle", "push")
+    #expect(try peers.titles("hq") == "a\t1\tx\na\t2\tfrom far\nb\t1\tx\n")
+  }
+
+  @Test("a copy that was written is a fork, and refused", arguments: Reach.allCases)
+  func forks(reach: Reach) throws {
+    let peers = try Peers(reach)
+    try peers.make("hq")
+    try peers.write("hq", "a", "1")
+    try peers.stemma("clone", try peers.address("hq"), "field", "--name", "field")
+    let backup = peers.work.file("backup")
+    try FileManager.default.copyItem(atPath: peers.work.file("field"), toPath: backup)
+    try peers.write("field", "a", "2")
+    try peers.stemma("-C", "field", "push")
+    try FileManager.default.removeItem(atPath: peers.work.file("field"))
+    try FileManager.default.moveItem(atPath: backup, toPath: peers.work.file("field"))
+    // A restored node begins a new origin when it meets its own later events.
+    try peers.stemma("-C", "field", "pull")
+    try peers.write("field", "a", "3")
+    try peers.stemma("-C", "field", "sync")
+    #expect(try peers.digests("hq") == peers.digests("field"))
+  }
+
+  @Test("schemas that contradict each other are refused by both, others are not", arguments: Reach.allCases)
+  func schemas(reach: Reach) throws {
+    let peers = try Peers(reach)
+    try peers.work.write("other.graphql", "type Task @model { id: ID! @primaryKey title: String }\n")
+    try peers.work.write("more.graphql", Peers.schema + "type Note @model { id: ID! @primaryKey text: String }\n")
+    try peers.make("hq")
+    try peers.make("other", schema: "other.graphql")
+    try peers.make("more", schema: "more.graphql")
+    try peers.write("hq", "a", "1")
+    let refused = try peers.attempt("-C", "other", "sync", try peers.address("hq"))
+    #expect(refused.status == 65, "\(refused.errors)")
+    try peers.stemma("-C", "more", "sync", try peers.address("hq"))
+    #expect(try peers.titles("more") == "a\t1\tx\n")
+  }
+
+  @Test("partitions with lost events are left out", arguments: Reach.allCases)
+  func losses(reach: Reach) throws {
+    let peers = try Peers(reach)
+    try peers.make("hq")
+    for tenant in ["a", "b"] { for id in 1...20 { try peers.write("hq", tenant, "\(id)") } }
+    let log = peers.work.file("hq/log")
+    let names = try FileManager.default.contentsOfDirectory(atPath: log)
+    let journal = try #require(names.first { $0.hasSuffix(".journal") || $0.contains("journal") })
+    var bytes = try Data(contentsOf: URL(fileURLWithPath: log + "/" + journal))
+    // Within an early frame.
+    bytes[600] ^= 1
+    try bytes.write(to: URL(fileURLWithPath: log + "/" + journal))
+    _ = try peers.attempt("-C", "hq", "verify")
+    let cloned = try peers.attempt("clone", try peers.address("hq"), "field", "--name", "field")
+    #expect(cloned.status == 74, "\(cloned.output)\(cloned.errors)")
+  }
+
+  @Test("an address without a node is an error with advice", arguments: [Reach.shell, .http])
+  func nothingThere(reach: Reach) throws {
+    let peers = try Peers(reach)
+    try peers.make("hq")
+    let address = reach == .http ? "http://127.0.0.1:9" : "elsewhere:\(peers.work.file("nothing"))"
+    let result = try peers.attempt("-C", "hq", "pull", address)
+    #expect(result.status == 69, "\(result.errors)")
+    #expect(try peers.attempt("clone", address, "new").status == 69)
+    #expect(!FileManager.default.fileExists(atPath: peers.work.file("new")))
+  }
+}
+
+@Suite("Peers with real data", .enabled(if: RealData.isThere))
+struct RealPeerTests {
+  /// nodes-grdb: two nodes diverge and sync over each transport.
+  @Test("no violation over a pipe and over HTTP", arguments: [Reach.shell, .http])
+  func realMerge(reach: Reach) throws {
+    let peers = try Peers(reach)
+    try peers.work.stemma("init", "a", "--schema", RealData.path("nodes-grdb/schema.graphql"), "--name", "a")
+    try peers.stemma("-C", "a", "import", RealData.path("nodes-grdb/base.ndjson.gz"))
+    try peers.stemma("clone", try peers.address("a"), "b", "--name", "b")
+    try peers.stemma("-C", "a", "import", RealData.path("nodes-grdb/node-a.ndjson.gz"))
+    try peers.stemma("-C", "b", "import", RealData.path("nodes-grdb/node-b.ndjson.gz"))
+    try peers.stemma("-C", "b", "sync")
+    let conflicts = try peers.stemma("-C", "a", "conflicts", "--ndjson").output
+    try peers.work.write("conflicts.ndjson", conflicts)
+    let python = try #require(RealData.python)
+    let checked = try Tool.run(
+      python,
+      [
+        RealData.path("check/check_nodes.py"), RealData.path("nodes-grdb"), "a/tables.sqlite",
+        "b/tables.sqlite", "--table", "docs", "--conflicts", "conflicts.ndjson",
+      ], in: peers.work.path)
+    #expect(checked.status == 0, "\(checked.output)\(checked.errors)")
+    #expect(checked.output.contains("violations 0"))
+    #expect(try peers.digests("a") == peers.digests("b"))
+  }
+}

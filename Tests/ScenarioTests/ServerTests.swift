@@ -1,0 +1,222 @@
+import Foundation
+import Testing
+
+/// What a server shows to whom, and how it withstands bad clients.
+@Suite("A served node", .enabled(if: Tool.hasCurl))
+struct ServerTests {
+  /// A node with the tenants `a` and `secret-b`, and a token for `a`.
+  private func guarded() throws -> (peers: Peers, node: ServedNode, token: String) {
+    let peers = try Peers(.http)
+    try peers.make("hq")
+    for tenant in ["a", "secret-b"] { for id in 1...3 { try peers.write("hq", tenant, "\(id)") } }
+    let token = try peers.stemma(
+      "-C", "hq", "token", "create", "field", "--read", "tenant=a", "--write", "tenant=a"
+    ).lines[0]
+    return (peers, try ServedNode("hq", in: peers.work), token)
+  }
+
+  private func bearer(_ token: String) -> [String] { ["-H", "Authorization: Bearer \(token)"] }
+
+  @Test("a token is needed, and a revoked or expired one is none")
+  func tokens() throws {
+    let (peers, node, token) = try guarded()
+    let paths = ["/v1/node", "/v1/schema", "/v1/digests", "/v1/changes", "/metrics"]
+    for path in paths {
+      #expect(try node.answer(path, in: peers.work).status == 401)
+      #expect(try node.answer(path, bearer(token + "x"), in: peers.work).status == 401)
+    }
+    #expect(try node.answer("/healthz", in: peers.work).status == 200)
+    #expect(try node.answer("/v1/node", bearer(token), in: peers.work).status == 200)
+    try peers.stemma("-C", "hq", "token", "revoke", "field")
+    // Another one is left, so the node does not become open to everybody.
+    #expect(try peers.attempt("-C", "hq", "token", "revoke", "field").status == 66)
+    let file = try String(contentsOfFile: peers.work.file("hq/tokens.json"), encoding: .utf8)
+    #expect(!file.contains(token))
+  }
+
+  @Test("the last revoked token leaves no open server")
+  func lastToken() throws {
+    let (peers, node, token) = try guarded()
+    try peers.stemma("-C", "hq", "token", "revoke", "field")
+    #expect(try node.answer("/v1/node", bearer(token), in: peers.work).status == 401)
+    #expect(try node.answer("/v1/node", in: peers.work).status == 401)
+  }
+
+  @Test("nothing of an ungranted partition is shown by any verb, error, hint, digest, metric or relay")
+  func hidden() throws {
+    let (peers, node, token) = try guarded()
+    try peers.work.write("token", token)
+    var shown = ""
+    for path in ["/v1/node", "/v1/schema", "/v1/digests", "/v1/digests?partition=tenant%3Dsecret-b", "/metrics"] {
+      shown += try node.answer(path, bearer(token), in: peers.work).body
+    }
+    let hints = try Background(
+      "/usr/bin/env", ["curl", "-sN"] + bearer(token) + [node.url + "/v1/changes"], in: peers.work)
+    #expect(hints.firstLine.hasPrefix(":"))
+    func attempt(_ arguments: String...) throws -> Tool.Result {
+      try Tool.run(
+        Tool.path, arguments + ["--token-file", "token"], in: peers.work.path, environment: peers.environment)
+    }
+    let cloned = try attempt("clone", node.url, "field", "--name", "field")
+    shown += cloned.output + cloned.errors
+    #expect(cloned.status == 0)
+    #expect(try peers.titles("field").split(separator: "\n").count == 3)
+    // A partition without rights cannot be told from one that does not exist.
+    var answers: [String] = []
+    for tenant in ["secret-b", "nowhere"] {
+      let clone = try attempt("clone", node.url, "x-\(tenant)", "--partition", "tenant=\(tenant)")
+      answers.append(
+        "\(clone.status) \(clone.output)\(clone.errors)".replacingOccurrences(of: tenant, with: "T"))
+      try? FileManager.default.removeItem(atPath: peers.work.file("x-\(tenant)"))
+      let digests = try node.answer("/v1/digests?partition=tenant%3D\(tenant)", bearer(token), in: peers.work)
+      #expect(digests.body == "[]")
+    }
+    #expect(answers[0] == answers[1])
+    // Writes outside of the grant are not adopted, relayed ones included.
+    try peers.stemma("init", "other", "--schema", "schema.graphql", "--name", "other")
+    try peers.write("other", "a", "9", "granted")
+    try peers.write("other", "secret-b", "9", "not granted")
+    let pushed = try attempt("-C", "other", "push", node.url)
+    #expect(pushed.status == 0, "\(pushed.errors)")
+    let named = try attempt("-C", "other", "push", node.url, "--partition", "tenant=secret-b")
+    #expect(named.status == 77, "\(named.errors)")
+    let titles = try peers.titles("hq")
+    #expect(titles.contains("granted\n") && !titles.contains("not granted"))
+    hints.end(SIGKILL)
+    #expect(!shown.contains("secret"))
+    let log = node.program.errorText
+    #expect(!log.contains(token))
+  }
+
+  @Test("bad bodies are refused with a problem document, and others are served")
+  func hostileBodies() throws {
+    let peers = try Peers(.http)
+    try peers.make("hq")
+    try peers.write("hq", "a", "1")
+    let node = try ServedNode("hq", in: peers.work)
+    var bodies: [String: [UInt8]] = [
+      "empty": [], "text": Array("hello".utf8), "zero length": [0, 0, 0, 0],
+      "longest length": [0xff, 0xff, 0xff, 0xff], "a length of 200 MiB": [0x0c, 0x80, 0, 0, 1, 2, 3],
+      "type only": [0, 0, 0, 1, 3],
+    ]
+    for seed in 0..<20 {
+      bodies["random \(seed)"] = (0..<200).map { UInt8(truncatingIfNeeded: ($0 &* 7919 &+ seed &* 104_729) >> 3) }
+    }
+    for (name, body) in bodies {
+      try Data(body).write(to: URL(fileURLWithPath: peers.work.file("body")))
+      for verb in ["pull", "have", "push"] {
+        let answer = try node.answer(
+          "/v1/\(verb)", ["--data-binary", "@body", "-H", "Content-Type: application/vnd.stemma.messages"],
+          in: peers.work)
+        #expect(name == "empty" || (400..<500).contains(answer.status), "\(verb) \(name): \(answer)")
+        #expect(answer.status < 500 && answer.status > 0, "\(verb) \(name): \(answer)")
+      }
+    }
+    for path in ["/nothing", "/v1/", "/v1/pull", "/v1/objects/../../etc/passwd"] {
+      #expect((400..<500).contains(try node.answer(path, ["--path-as-is"], in: peers.work).status), "\(path)")
+    }
+    #expect(try peers.digests("hq").split(separator: "\n").count > 0)
+    try peers.stemma("clone", node.url, "field", "--name", "field")
+    #expect(try peers.digests("field") == peers.digests("hq"))
+  }
+
+  @Test("idle connections, slow senders and endless bodies leave the server to others")
+  func manyClients() throws {
+    let peers = try Peers(.http)
+    try peers.make("hq")
+    try peers.write("hq", "a", "1")
+    let node = try ServedNode("hq", in: peers.work)
+    let python = try #require(RealData.python)
+    // 500 idle connections, 50 slow heads, 20 slow bodies, 4 endless bodies.
+    try peers.work.write(
+      "clients.py",
+      """
+      import socket, sys, threading, time
+      port = int(sys.argv[1]); held = []
+      def connect():
+          s = socket.create_connection(("127.0.0.1", port)); held.append(s); return s
+      for _ in range(500): connect()
+      for _ in range(50): connect().sendall(b"POST /v1/pull HTTP/1.1\\r\\nHost: x\\r\\nX-Slow: ")
+      for _ in range(20): connect().sendall(b"POST /v1/push HTTP/1.1\\r\\nHost: x\\r\\nContent-Length: 900\\r\\n\\r\\nabc")
+      def endless():
+          s = connect(); s.sendall(b"POST /v1/pull HTTP/1.1\\r\\nHost: x\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n")
+          chunk = b"10000\\r\\n" + b"x" * 65536 + b"\\r\\n"
+          try:
+              while True: s.sendall(chunk)
+          except OSError: pass
+      threads = [threading.Thread(target=endless, daemon=True) for _ in range(4)]
+      for t in threads: t.start()
+      for t in threads: t.join()
+      print("ready", flush=True)
+      time.sleep(600)
+
+      """)
+    let clients = try Background(python, ["clients.py", "\(node.port)"], in: peers.work)
+    #expect(clients.firstLine == "ready")
+    try peers.stemma("clone", node.url, "field", "--name", "field")
+    #expect(try peers.digests("field") == peers.digests("hq"))
+    let status = try? String(
+      contentsOfFile: "/proc/\(node.program.processIdentifier)/status", encoding: .utf8)
+    if let line = status?.split(separator: "\n").first(where: { $0.hasPrefix("VmRSS") }) {
+      let kilobytes = line.split(separator: " ").compactMap { Int($0) }.first ?? 0
+      #expect(kilobytes < 600_000, "\(line)")
+    }
+    clients.end(SIGKILL)
+    #expect(node.program.end() == 0)
+  }
+
+  @Test("a change is hinted to a stream, and a follower shows it")
+  func hints() throws {
+    let peers = try Peers(.http)
+    try peers.make("hq")
+    try peers.write("hq", "a", "1")
+    let node = try ServedNode("hq", in: peers.work)
+    try peers.stemma("clone", node.url, "field", "--name", "field")
+    let follower = try Background(
+      Tool.path, ["-C", "field", "sync", "--follow", "--ndjson"], in: peers.work, readsLine: false)
+    try peers.write("hq", "a", "2", "live")
+    #expect(try peers.awaits("field", "live"))
+    // Another process of the follower's node writes.
+    try peers.write("field", "a", "3", "back")
+    #expect(try peers.awaits("hq", "back"))
+    #expect(follower.end() == 0)
+    let status = try peers.stemma("-C", "field", "status", "--json").object().array("peers")[0]
+    #expect(status.number("ahead") == 0 && status["problem"] is NSNull)
+    #expect(try peers.attempt("-C", "field", "status", "--check", "--max-lag", "1d").status == 0)
+  }
+
+  @Test("the server says over TLS what it says without")
+  func tls() throws {
+    let peers = try Peers(.http)
+    try peers.make("hq")
+    try peers.write("hq", "a", "1")
+    let made = try Tool.run(
+      "/usr/bin/env",
+      [
+        "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
+        "-keyout", "key.pem", "-out", "cert.pem", "-subj", "/CN=localhost", "-addext",
+        "subjectAltName=DNS:localhost,IP:127.0.0.1",
+      ], in: peers.work.path)
+    try #require(made.status == 0, "\(made.errors)")
+    let node = try ServedNode("hq", in: peers.work, ["--tls-cert", "cert.pem", "--tls-key", "key.pem"])
+    #expect(node.url.hasPrefix("https://"))
+    let checked = try Tool.run(
+      "/usr/bin/env",
+      ["openssl", "s_client", "-connect", "127.0.0.1:\(node.port)", "-CAfile", "cert.pem", "-verify_return_error"],
+      in: peers.work.path)
+    #expect(checked.status == 0 && checked.output.contains("Verify return code: 0"), "\(checked.output)")
+    try peers.stemma("clone", node.url, "field", "--name", "field", "--ca", "cert.pem")
+    #expect(try peers.digests("field") == peers.digests("hq"))
+    // An unknown certificate is refused.
+    #expect(try peers.attempt("-C", "field", "pull").status == 69)
+  }
+
+  @Test("a server beyond this machine needs a certificate and tokens")
+  func exposure() throws {
+    let peers = try Peers(.http)
+    try peers.make("hq")
+    #expect(try peers.attempt("-C", "hq", "serve", "--listen", "0.0.0.0:0").status == 64)
+    #expect(try peers.attempt("-C", "hq", "serve", "--listen", "nonsense").status == 64)
+    #expect(try peers.attempt("-C", "hq", "serve", "--tls-cert", "x").status == 64)
+  }
+}
