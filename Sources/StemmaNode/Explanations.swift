@@ -69,6 +69,9 @@ package enum Explanations {
     case .notAPeer(let path, let reason): "\(path): \(reason)"
     case .unauthenticated(let address):
       "\(address): the peer requires a valid token; its operator can create one"
+    case .missingPrerequisites(let bundle, let missing):
+      "\(bundle): this node lacks events that the bundle continues: \(missing.text); apply the earlier bundles first, "
+        + "or create one that begins there"
     case .noRemotes: "this node has no remotes; name a peer's directory, or add one with \(step: .addRemote)"
     case .scopeChanged(let node):
       "the scope of \(node) changed during the exchange; run the command again"

@@ -45,8 +45,8 @@ struct Stemma: ParsableCommand {
       CommandGroup(
         name: "Replication",
         subcommands: [
-          Remote.self, Pull.self, Push.self, Sync.self, ScopeCommand.self, Digest.self, Serve.self,
-          TokenCommand.self,
+          Remote.self, Pull.self, Push.self, Sync.self, BundleCommand.self, ScopeCommand.self, Digest.self,
+          Serve.self, TokenCommand.self,
         ]),
       CommandGroup(name: "Upkeep", subcommands: [Rebuild.self, Verify.self, Repair.self]),
     ])

@@ -52,6 +52,7 @@ extension NodeError {
     case .importLine(_, _, let reason, _, _), .importEnded(_, let reason, _): reason.code
     case .unknownRemote, .noRemotes: .noRemote
     case .notAPeer: .unreachable
+    case .missingPrerequisites: .incomplete
     case .unauthenticated: .notPermitted
     case .scopeChanged: .scopeChanged
     case .unacknowledged: .unacknowledged

@@ -52,6 +52,8 @@ package enum NodeError: Error {
   case unknownRemote(String, known: [String])
   case notAPeer(path: String, reason: Notice)
   case noRemotes
+  /// A bundle continues events that this node lacks. Nothing of the bundle was adopted.
+  case missingPrerequisites(bundle: String, MissingPrerequisites)
   /// The peer at this address requires a valid token.
   case unauthenticated(String)
   /// Another process changed the node's scope during an exchange. Adopted events stay.

@@ -51,7 +51,7 @@ extension Node {
   ) throws(NodeError) -> Session.Node {
     Session.Node(
       greeting: try greeting(held), schema: schema, trustsIndexes: link.isOwn, takesCopies: task == .pull,
-      sharesMemory: link.sharesMemory)
+      sharesMemory: link.sharesMemory, skipsForeignPartitions: link.isRecorded)
   }
 
   // MARK: Peers
@@ -356,7 +356,8 @@ extension Node {
         continue
       }
       var report = exchanged.report
-      if pulls, partitions.isEmpty, try finishClone(from: peer, announced: exchanged.announced) {
+      if pulls, partitions.isEmpty, !link.isRecorded,
+        try finishClone(from: peer, announced: exchanged.announced) {
         report.notices.append("this clone counts as whole now: it has all that \(peer.nodeName) has")
       }
       if metadata.unfinishedClone != nil { report.notices.append(Explanations.unfinishedClone) }
@@ -392,7 +393,7 @@ extension Node {
 
   /// The version vector of the durable log. A reader's tables may be ahead of it, by relaxed
   /// commits and by commits that others have made since it opened the log.
-  func durableVector() throws(NodeError) -> VersionVector {
+  package func durableVector() throws(NodeError) -> VersionVector {
     if options.mode == .write {
       return try locked { () throws(NodeError) in try reading { try $0.versionVector() } }
     }
@@ -462,7 +463,8 @@ extension Node {
     guard let summary = own.summary, let peer = summary.peer else {
       throw .replication(.incomplete("the session ended without a summary"))
     }
-    try acknowledge(summary, by: peer)
+    // The peer may have purged events since the messages were recorded.
+    if !link.isRecorded { try acknowledge(summary, by: peer) }
     var report = ExchangeReport()
     report.peerVector = summary.peerVector
     report.pulled = summary.pulled.map { TransferReport($0, of: own) }

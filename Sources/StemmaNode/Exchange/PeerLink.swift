@@ -11,6 +11,9 @@ package protocol PeerLink: AnyObject {
   var sharesMemory: Bool { get }
   /// Whether the peer's log belongs to the local user, so that its indexes are trusted.
   var isOwn: Bool { get }
+  /// Whether the peer's messages were recorded earlier, for any receiver. They may be old and can
+  /// hold partitions that this node did not request.
+  var isRecorded: Bool { get }
 
   func send(_ message: SessionMessage) throws(NodeError)
   /// - Throws: `.replication(.incomplete)` if the peer has closed the connection.
@@ -20,6 +23,10 @@ package protocol PeerLink: AnyObject {
   /// - Parameter error: the reason, if the session failed.
   /// - Returns: notices of the peer.
   func close(after error: NodeError?) throws(NodeError) -> [Notice]
+}
+
+extension PeerLink {
+  package var isRecorded: Bool { false }
 }
 
 /// Connects to a peer. The closure receives the connecting node, which is nil for a clone, and

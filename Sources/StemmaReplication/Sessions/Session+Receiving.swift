@@ -8,7 +8,8 @@ extension Session {
     let request = TransferRequest(scope: scope, versionVector: held)
     let reader = ShipmentReader(
       sender: peer?.logID ?? node.greeting.logID, scope: scope, versionVector: held, schema: node.schema,
-      names: names, trustsIndexes: node.trustsIndexes, isDigested: !node.sharesMemory)
+      names: names, trustsIndexes: node.trustsIndexes, isDigested: !node.sharesMemory,
+      skipsForeignPartitions: node.skipsForeignPartitions)
     state = .receiving(
       Receiving(
         request: request, reader: reader, summary: TransferSummary(direction: .received), versionVector: held)

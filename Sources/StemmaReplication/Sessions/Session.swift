@@ -34,12 +34,15 @@ package struct Session: Sendable {
     package var takesCopies: Bool
     /// Whether both sides are in one process: then batches have no digest, and each is one chunk.
     package var sharesMemory: Bool
+    /// Whether received partitions that were not requested are skipped instead of refused.
+    package var skipsForeignPartitions: Bool
 
     package init(
       greeting: Greeting, schema: Schema, scope: Scope? = nil, readable: Scope = .everything,
       writable: Scope = .everything, trustsIndexes: Bool = false, takesCopies: Bool = false,
-      sharesMemory: Bool = false
+      sharesMemory: Bool = false, skipsForeignPartitions: Bool = false
     ) {
+      self.skipsForeignPartitions = skipsForeignPartitions
       self.takesCopies = takesCopies
       self.sharesMemory = sharesMemory
       self.trustsIndexes = trustsIndexes

@@ -300,6 +300,16 @@ extension Batch {
     return try Batch(sender: sender, streams: streams, contents)
   }
 
+  /// The part of the batch in some partitions, possibly without events. Memory: all events.
+  func restricted(to scope: NarrowedScope) throws(ReplicationError) -> Batch {
+    let batch = try unpacked()
+    let events = batch.events.filter { scope.contains($0.partition) }
+    let commits = Set(events.map(\.commit))
+    return try Batch(
+      sender: sender, streams: streams.filter { scope.contains($0.range.partition) },
+      AdoptedEvents(events, messages: batch.messages.filter { commits.contains($0.key) }))
+  }
+
   private init(
     sender: LogID, streams: [ShippedStream], _ contents: AdoptedEvents
   ) throws(ReplicationError) {

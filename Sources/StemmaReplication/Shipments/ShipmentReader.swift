@@ -20,6 +20,8 @@ package struct ShipmentReader: Sendable {
   private let trustsIndexes: Bool
   /// Whether batches have digests, as all from outside of this process do.
   private let isDigested: Bool
+  /// Whether partitions out of scope are skipped. Otherwise a batch with one is rejected.
+  private let skipsForeignPartitions: Bool
   /// The log that must have sent the batches.
   private let sender: LogID
   /// This node's version vector in scope after all batches that were read are adopted.
@@ -27,9 +29,11 @@ package struct ShipmentReader: Sendable {
 
   package init(
     sender: LogID, scope: NarrowedScope, versionVector: VersionVector, schema: Schema,
-    names: (own: String, peer: String), trustsIndexes: Bool = false, isDigested: Bool = true
+    names: (own: String, peer: String), trustsIndexes: Bool = false, isDigested: Bool = true,
+    skipsForeignPartitions: Bool = false
   ) {
     self.scope = scope
+    self.skipsForeignPartitions = skipsForeignPartitions
     self.isDigested = isDigested
     self.trustsIndexes = trustsIndexes
     self.sender = sender
@@ -61,7 +65,11 @@ package struct ShipmentReader: Sendable {
     guard batch.sender == sender else {
       throw .malformed("batch", "it comes from log \(batch.sender), not from \(sender)")
     }
-    for stream in batch.streams where !scope.contains(stream.range.partition) {
+    let isForeign = { [scope] (stream: ShippedStream) in !scope.contains(stream.range.partition) }
+    if skipsForeignPartitions, batch.streams.contains(where: isForeign) {
+      batch = try batch.restricted(to: scope)
+    }
+    for stream in batch.streams where isForeign(stream) {
       throw .foreignPartition(stream.range.partition)
     }
     if batch.sealed != nil, !batch.continues(versionVector) { batch = try batch.unpacked() }
