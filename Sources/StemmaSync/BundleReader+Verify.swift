@@ -43,6 +43,7 @@ extension BundleReader {
 
   private func check(_ outcome: Session.Outcome) throws(NodeError) {
     guard case .failed(let error, _) = outcome else { return }
+    if case .corrupt(let subject, let found) = error { throw fault("\(subject): \(found)") }
     throw fault("\(error)")
   }
 }

@@ -135,6 +135,8 @@ private struct Input {
         if let message = try decoder.next() { return message }
       } catch .newerFormat(let subject, let found, let supported) {
         throw .replication(.newerFormat(subject, found: found, supported: supported))
+      } catch .corrupt(let subject, let found) {
+        throw fault("\(subject) before byte \(size): \(found)")
       } catch { throw fault("\(error)") }
       let arrived = try source()
       guard !arrived.isEmpty else { throw fault("it ends early, at byte \(size)") }

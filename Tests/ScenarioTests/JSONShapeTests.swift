@@ -48,6 +48,11 @@ struct JSONShapeTests {
     stemma -C shop update Customer bob name=Burt
     stemma -C field update Customer bob name=Bo
     stemma -C field pull source
+    stemma -C field bundle create all.bundle --json
+    stemma -C field create Team id=boat name=Boat
+    stemma -C field bundle create more.bundle --since all.bundle --json
+    stemma -C shop bundle apply all.bundle --json
+    stemma -C shop bundle apply more.bundle --json
     stemma clone field gone --name gone
     stemma -C field remote add gone gone
     stemma clone gone lonely --name lonely
@@ -125,6 +130,9 @@ struct JSONShapeTests {
 
   /// Commands that change nothing, each run with `--json` and with `--ndjson`.
   private static let reading = """
+    stemma -C field bundle vector
+    stemma bundle show more.bundle
+    stemma bundle verify more.bundle
     stemma -C field status
     stemma -C many status
     stemma -C lonely status

@@ -68,7 +68,8 @@ struct BundleCreate: ParsableCommand {
       Output.warning("no partition with events here fits `\(pattern)`; `stemma digest` lists them")
     }
     for notice in report.notices { Output.warning(notice) }
-    let text = "\(counted(Int(report.events), "event")) in \(counted(report.partitions, "partition")), \(size(bytes))"
+    let text =
+      "\(counted(Int(report.events), "event")) in \(counted(report.partitions, "partition")), \(size(bytes))"
     if format.isJSON {
       Output.line(
         .object([
@@ -130,7 +131,9 @@ struct BundleApply: ParsableCommand {
         connect: { (_, node, _) throws(NodeError) in
           reads += 1
           // Standard input cannot be read again.
-          if reads > 1, bundle.isStandardInput { throw .scopeChanged(node: node?.metadata.name ?? "this node") }
+          if reads > 1, bundle.isStandardInput {
+            throw .scopeChanged(node: node?.metadata.name ?? "this node")
+          }
           return BundleLink(try bundle.reader())
         }, progress: { bar.update($0, of: $1) })
     }

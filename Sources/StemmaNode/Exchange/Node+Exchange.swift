@@ -357,7 +357,8 @@ extension Node {
       }
       var report = exchanged.report
       if pulls, partitions.isEmpty, !link.isRecorded,
-        try finishClone(from: peer, announced: exchanged.announced) {
+        try finishClone(from: peer, announced: exchanged.announced)
+      {
         report.notices.append("this clone counts as whole now: it has all that \(peer.nodeName) has")
       }
       if metadata.unfinishedClone != nil { report.notices.append(Explanations.unfinishedClone) }
