@@ -63,7 +63,8 @@ extension Node {
     try answering.receive(
       .greeting(
         Greeting(
-          logID: LogID(0), nodeName: "a bundle", origins: [], schema: greeting.schema, scope: .everything)))
+          logID: LogID(0), nodeName: "the receiver", origins: [], schema: greeting.schema, scope: .everything)
+      ))
     guard case .greeting? = try answering.next() else {
       throw .replication(.incomplete("the node did not greet"))
     }
