@@ -17,6 +17,22 @@ let syntax: [Target.Dependency] = [
   .product(name: "SwiftDiagnostics", package: "swift-syntax"),
   .product(name: "SwiftCompilerPlugin", package: "swift-syntax"),
 ]
+let network: [Target.Dependency] = [
+  .product(name: "Hummingbird", package: "hummingbird"),
+  .product(name: "HummingbirdCore", package: "hummingbird"),
+  .product(name: "AsyncHTTPClient", package: "async-http-client"),
+  .product(name: "HTTPTypes", package: "swift-http-types"),
+  .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
+  .product(name: "NIOCore", package: "swift-nio"),
+  .product(name: "NIOFoundationCompat", package: "swift-nio"),
+  .product(name: "NIOHTTP1", package: "swift-nio"),
+  .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
+  .product(name: "NIOPosix", package: "swift-nio"),
+  .product(name: "NIOSSL", package: "swift-nio-ssl"),
+  .product(name: "Logging", package: "swift-log"),
+  .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+  .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+]
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 
 /// With `STEMMA_OPTIMIZED`, debug builds optimize the modules in which tests spend most of their
@@ -74,25 +90,7 @@ let package = Package(
     module("StemmaImport", ["StemmaNode", "CZlib"], isHot: true),
     module("StemmaHistory", ["StemmaNode"], isHot: true),
     module("StemmaSync", ["StemmaNode"]),
-    module(
-      "StemmaHTTP",
-      [
-        "StemmaSync", "StemmaHistory", crypto,
-        .product(name: "Hummingbird", package: "hummingbird"),
-        .product(name: "HummingbirdCore", package: "hummingbird"),
-        .product(name: "AsyncHTTPClient", package: "async-http-client"),
-        .product(name: "HTTPTypes", package: "swift-http-types"),
-        .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
-        .product(name: "NIOCore", package: "swift-nio"),
-        .product(name: "NIOFoundationCompat", package: "swift-nio"),
-        .product(name: "NIOHTTP1", package: "swift-nio"),
-        .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
-        .product(name: "NIOPosix", package: "swift-nio"),
-        .product(name: "NIOSSL", package: "swift-nio-ssl"),
-        .product(name: "Logging", package: "swift-log"),
-        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
-        .product(name: "UnixSignals", package: "swift-service-lifecycle"),
-      ]),
+    module("StemmaHTTP", ["StemmaSync", "StemmaHistory", crypto] + network),
     module("StemmaSimulation", ["StemmaMerge", "StemmaLog"], isHot: true),
     .macro(name: "StemmaMacros", dependencies: syntax, swiftSettings: strict),
     module("Stemma", ["StemmaNode", "StemmaHistory", "StemmaMacros", grdb, sqlite]),

@@ -21,7 +21,8 @@ struct DemoTests {
     try work.write("make.sh", Self.script)
     #expect(try ConsolePage.run("bash make.sh", in: work.path, showsStatus: true) == [])
     let demo = ConsolePage.root.appendingPathComponent("Tools/demo").path
-    let result = try Tool.run("/bin/bash", [demo, "repository"], in: work.path, environment: ["STEMMA_TOOL": Tool.path])
+    let result = try Tool.run(
+      "/bin/bash", [demo, "repository"], in: work.path, environment: ["STEMMA_TOOL": Tool.path])
     #expect(result.status == 0, "\(result.output)\(result.errors)")
     #expect(result.lines.last == "== Everything held.")
     #expect(result.lines.contains("ok: the File table equals git ls-tree -r HEAD"))

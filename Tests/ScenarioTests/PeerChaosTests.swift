@@ -7,7 +7,7 @@ import Testing
 /// `STEMMA_LONG`.
 @Suite("Peers under faults", .enabled(if: RealData.hasPython), .serialized)
 struct PeerChaosTests {
-  /// Who follows whom, and who holds which tenants. The holders of a tenant are connected.
+  /// The remotes and the tenants of each node. The holders of a tenant are connected.
   struct Topology: CustomTestStringConvertible {
     var name: String
     /// The peers that each node follows.
@@ -121,9 +121,10 @@ struct PeerChaosTests {
         let result = try Tool.run(
           Tool.path,
           [
-            "-C", name(node), "--wait", "30", "upsert", "Task", "tenant=t\(tenant)", "id=\(random.next() % 5)",
+            "-C", name(node), "--wait", "30", "upsert", "Task", "tenant=t\(tenant)",
+            "id=\(random.next() % 5)",
             "title=w\(number)",
-          ].sorted { a, _ in a == "-C" }, in: work.path)
+          ], in: work.path)
         if result.status == 0 { acknowledged.append("t\(tenant) w\(number)") }
       }
     }
@@ -134,7 +135,10 @@ struct PeerChaosTests {
       let lines = try work.stemma("-C", name(node), "digest", "--ndjson").objects()
       return Dictionary(
         uniqueKeysWithValues: lines.map {
-          ($0.text("partition") ?? "", ["\($0.number("events") ?? 0)", $0.text("log") ?? "", $0.text("tables") ?? ""])
+          (
+            $0.text("partition") ?? "",
+            ["\($0.number("events") ?? 0)", $0.text("log") ?? "", $0.text("tables") ?? ""]
+          )
         })
     }
     func expected(_ node: Int, _ whole: [String: [String]]) -> [String: [String]] {

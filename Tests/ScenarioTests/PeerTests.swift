@@ -125,7 +125,8 @@ final class Peers {
     let peers = try Peers(reach)
     try peers.make("hq")
     for tenant in ["a", "b"] { try peers.write("hq", tenant, "1") }
-    try peers.stemma("clone", try peers.address("hq"), "middle", "--name", "middle", "--partition", "tenant=a")
+    try peers.stemma(
+      "clone", try peers.address("hq"), "middle", "--name", "middle", "--partition", "tenant=a")
     try peers.stemma("clone", try peers.address("middle"), "far", "--name", "far")
     try peers.write("far", "a", "2", "from far")
     try peers.stemma("-C", "far", "push")
@@ -156,7 +157,8 @@ final class Peers {
   func schemas(reach: Reach) throws {
     let peers = try Peers(reach)
     try peers.work.write("other.graphql", "type Task @model { id: ID! @primaryKey title: String }\n")
-    try peers.work.write("more.graphql", Peers.schema + "type Note @model { id: ID! @primaryKey text: String }\n")
+    try peers.work.write(
+      "more.graphql", Peers.schema + "type Note @model { id: ID! @primaryKey text: String }\n")
     try peers.make("hq")
     try peers.make("other", schema: "other.graphql")
     try peers.make("more", schema: "more.graphql")

@@ -51,7 +51,8 @@ final class Background {
 
 extension Tool {
   static var hasCurl: Bool {
-    let isThere = ["/usr/bin/curl", "/usr/local/bin/curl"].contains(where: FileManager.default.isExecutableFile)
+    let isThere = ["/usr/bin/curl", "/usr/local/bin/curl"].contains(
+      where: FileManager.default.isExecutableFile)
     if !isThere { print("skipped: there is no curl") }
     return isThere
   }

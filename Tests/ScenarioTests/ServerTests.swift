@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// What a server shows to whom, and how it withstands bad clients.
+/// Rights of tokens, bad clients, change hints and TLS.
 @Suite("A served node", .enabled(if: Tool.hasCurl))
 struct ServerTests {
   /// A node with the tenants `a` and `secret-b`, and a token for `a`.
@@ -47,7 +47,9 @@ struct ServerTests {
     let (peers, node, token) = try guarded()
     try peers.work.write("token", token)
     var shown = ""
-    for path in ["/v1/node", "/v1/schema", "/v1/digests", "/v1/digests?partition=tenant%3Dsecret-b", "/metrics"] {
+    for path in [
+      "/v1/node", "/v1/schema", "/v1/digests", "/v1/digests?partition=tenant%3Dsecret-b", "/metrics",
+    ] {
       shown += try node.answer(path, bearer(token), in: peers.work).body
     }
     let hints = try Background(
@@ -100,7 +102,9 @@ struct ServerTests {
       "type only": [0, 0, 0, 1, 3],
     ]
     for seed in 0..<20 {
-      bodies["random \(seed)"] = (0..<200).map { UInt8(truncatingIfNeeded: ($0 &* 7919 &+ seed &* 104_729) >> 3) }
+      bodies["random \(seed)"] = (0..<200).map {
+        UInt8(truncatingIfNeeded: ($0 &* 7919 &+ seed &* 104_729) >> 3)
+      }
     }
     for (name, body) in bodies {
       try Data(body).write(to: URL(fileURLWithPath: peers.work.file("body")))
@@ -193,7 +197,8 @@ struct ServerTests {
     let made = try Tool.run(
       "/usr/bin/env",
       [
-        "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
+        "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days",
+        "2",
         "-keyout", "key.pem", "-out", "cert.pem", "-subj", "/CN=localhost", "-addext",
         "subjectAltName=DNS:localhost,IP:127.0.0.1",
       ], in: peers.work.path)
@@ -202,7 +207,10 @@ struct ServerTests {
     #expect(node.url.hasPrefix("https://"))
     let checked = try Tool.run(
       "/usr/bin/env",
-      ["openssl", "s_client", "-connect", "127.0.0.1:\(node.port)", "-CAfile", "cert.pem", "-verify_return_error"],
+      [
+        "openssl", "s_client", "-connect", "127.0.0.1:\(node.port)", "-CAfile", "cert.pem",
+        "-verify_return_error",
+      ],
       in: peers.work.path)
     #expect(checked.status == 0 && checked.output.contains("Verify return code: 0"), "\(checked.output)")
     try peers.stemma("clone", node.url, "field", "--name", "field", "--ca", "cert.pem")

@@ -4,8 +4,8 @@ import StemmaHTTP
 import StemmaNode
 import StemmaSync
 
-/// `sync --follow`: prints one line for each exchange with events, and for each failure that differs
-/// from the last one of its peer.
+/// `sync --follow`. Prints one line for each exchange with events, and for each failure that
+/// differs from the last one.
 final class Following: Sendable {
   private let directory: String
   private let remotes: [RemotePeer]

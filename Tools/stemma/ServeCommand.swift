@@ -20,8 +20,8 @@ struct Serve: ParsableCommand {
       authorized_keys file can hold such limits.
       Examples:
         stemma -C /srv/shop serve
-        stemma -C /srv/shop serve --listen 0.0.0.0:7433 --tls-cert chain.pem --tls-key key.pem
-        stemma -C /srv/shop serve --stdio --read 'tenant=acme' --write 'tenant=acme'
+        stemma serve --listen 0.0.0.0:7433 --tls-cert a.pem --tls-key b.pem
+        stemma serve --stdio --read tenant=acme --write tenant=acme
       """)
   @Option(help: ArgumentHelp("Where to listen; port 0 is any free one.", valueName: "host:port"))
   var listen = "127.0.0.1:\(Server.Configuration.port)"

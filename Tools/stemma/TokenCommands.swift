@@ -10,7 +10,7 @@ struct TokenCommand: ParsableCommand {
     abstract: "Who may read and write which partitions through `serve`.",
     discussion: """
       Examples:
-        stemma token create field --read 'tenant=acme' --write 'tenant=acme' --expires 90d
+        stemma token create field --read tenant=acme --expires 90d
         stemma token list --json
       """,
     subcommands: [TokenCreate.self, TokenList.self, TokenRevoke.self], defaultSubcommand: TokenList.self)
@@ -21,7 +21,7 @@ struct TokenCreate: ParsableCommand {
     commandName: "create", abstract: "Create a token and print it, once.",
     discussion: """
       Examples:
-        stemma token create field --read 'tenant=acme' --write 'tenant=acme' --expires 90d
+        stemma token create field --read tenant=acme --expires 90d
         stemma token create mirror --read '*' > mirror.token
       """)
   @Argument(help: "The name, which the access log shows.") var name: String

@@ -121,7 +121,9 @@ struct Exchanges: Sendable {
     _ context: ServerContext, writes: Bool, _ body: (NodePool.Lease) async throws -> Result
   ) async throws -> Result {
     let lease: NodePool.Lease
-    do { lease = try await pool.take(writes: writes, for: context.grant.name) } catch { throw Self.problem(error, context.grant) }
+    do { lease = try await pool.take(writes: writes, for: context.grant.name) } catch {
+      throw Self.problem(error, context.grant)
+    }
     do {
       let result = try await body(lease)
       pool.giveBack(lease)

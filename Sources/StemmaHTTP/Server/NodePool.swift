@@ -77,7 +77,9 @@ final class NodePool: Sendable {
   func take(writes: Bool, for token: String?) async throws -> Lease {
     let isFull = used.withLockedValue { counts in
       let limit = token == nil ? HTTPLimits.sessions : HTTPLimits.sessionsOfToken
-      if counts[token, default: 0] >= limit || counts.values.reduce(0, +) >= HTTPLimits.sessions { return true }
+      if counts[token, default: 0] >= limit || counts.values.reduce(0, +) >= HTTPLimits.sessions {
+        return true
+      }
       counts[token, default: 0] += 1
       return false
     }

@@ -184,7 +184,7 @@ extension Node {
 }
 
 extension Node {
-  /// Throws `fork` if a stream of which this node holds more than a peer differs in the common part.
+  /// Throws `fork` if this node holds more of a stream than a peer, and the common part differs.
   ///
   /// A shipment detects a fork only in a stream that it continues. Events that depend on one branch
   /// could be adopted beside the other, where their contexts name other events. Reads the streams

@@ -2,8 +2,10 @@ import StemmaEvents
 import StemmaLog
 import StemmaReplication
 
-/// What remotes held after their last successful exchange: the files of `peers/`, one for each
-/// remote, named by the checksum of its address. `status` compares with them where a peer cannot be read.
+/// The version vectors of remotes after the last successful exchange.
+///
+/// `peers/` has a file for each remote, named by the checksum of its address. `status` compares with
+/// it if the peer is on another machine.
 ///
 /// A file is a version vector in its canonical encoding, written atomically. A lost or corrupt file
 /// costs only that comparison.
