@@ -47,9 +47,9 @@ package struct BundleReader {
   package let name: String
   package let greeting: Greeting
   package let scope: NarrowedScope
-  /// What the receiver must hold already.
+  /// The events that the receiver must hold already.
   package let prerequisites: VersionVector
-  /// What a receiver of the whole scope holds afterwards.
+  /// The version vector of a receiver of the whole scope afterwards.
   package let holding: VersionVector
   /// The bytes that were read.
   package private(set) var size: UInt64

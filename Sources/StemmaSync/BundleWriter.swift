@@ -59,7 +59,8 @@ package enum BundleWriter {
     _ write: ([UInt8]) throws(NodeError) -> Void
   ) throws(NodeError) -> BundleReport {
     try write(Bundle.magic)
-    return try node.bundle(partitions: partitions, for: receiver) { (message) throws(NodeError) in
+    return try BundleSource(node).write(partitions: partitions, for: receiver) {
+      (message) throws(NodeError) in
       try write(MessageFraming.frame(message))
     }
   }

@@ -1,7 +1,8 @@
 import StemmaNode
 import StemmaReplication
 
-extension Node {
+/// Answers peers through streams.
+package enum Serving {
   /// Answers one session of a peer, until the peer closes the connection.
   ///
   /// Adopted batches are durable even if the session fails. The peer receives a refusal with the
@@ -9,13 +10,13 @@ extension Node {
   /// - Parameters:
   ///   - readable: the partitions that the peer may read.
   ///   - writable: the partitions that it may write.
-  package func answer(
-    _ stream: inout MessageStream, readable: Scope = .everything, writable: Scope = .everything
+  package static func answer(
+    _ node: Node, _ stream: inout MessageStream, readable: Scope = .everything, writable: Scope = .everything
   ) throws(NodeError) {
     let isLimited = !(readable.isEverything && writable.isEverything)
     var answering: Answering?
     do throws(NodeError) {
-      let session = try Answering(self, readable: readable, writable: writable)
+      let session = try Answering(node, readable: readable, writable: writable)
       answering = session
       while let message = try stream.receive() {
         try session.receive(message)

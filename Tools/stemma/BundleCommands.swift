@@ -86,7 +86,7 @@ struct BundleCreate: ParsableCommand {
   private func receiver(_ node: Node) throws -> BundleReceiver {
     if let remote {
       guard let peer = try node.peers(remote).first else { throw NodeError.noRemotes }
-      return try node.bundleReceiver(peer)
+      return try BundleSource(node).receiver(peer)
     }
     guard let since else { return BundleReceiver() }
     return BundleReceiver(held: try VersionVectorFile.read(since, node.ports))

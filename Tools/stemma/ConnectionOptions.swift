@@ -42,10 +42,18 @@ struct TokenOptions: ParsableArguments {
   func named() throws(NodeError) -> String? {
     if let tokenFile {
       let text = try Node.wrapping { try String(contentsOfFile: tokenFile, encoding: .utf8) }
-      return text.trimmingCharacters(in: .whitespacesAndNewlines)
+      return try Self.checked(text.trimmingCharacters(in: .whitespacesAndNewlines), of: tokenFile)
     }
     let token = ProcessInfo.processInfo.environment["STEMMA_TOKEN"] ?? ""
-    return token.isEmpty ? nil : token
+    return token.isEmpty ? nil : try Self.checked(token, of: "STEMMA_TOKEN")
+  }
+
+  /// An error of the client would show the text.
+  private static func checked(_ token: String, of source: String) throws(NodeError) -> String {
+    guard !token.isEmpty, token.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) else {
+      throw .malformedInput(source: source, what: "it does not hold one token, and nothing else")
+    }
+    return token
   }
 
   func options(for address: String, _ node: Node?) throws(NodeError) -> HTTPOptions {

@@ -99,8 +99,8 @@ struct Serve: ParsableCommand {
     // Without any limit the peer is trusted with all.
     let isLimited = !(read.isEmpty && write.isEmpty)
     var stream = MessageStream(ByteStream(input: STDIN_FILENO, output: STDOUT_FILENO))
-    try node.answer(
-      &stream, readable: isLimited ? try node.scope(read) : .everything,
+    try Serving.answer(
+      node, &stream, readable: isLimited ? try node.scope(read) : .everything,
       writable: isLimited ? try node.scope(write) : .everything)
   }
 

@@ -1,6 +1,6 @@
 import StemmaReplication
 
-/// What the caller of the server may do.
+/// The rights of a caller of the server.
 package struct Grant: Sendable, Equatable {
   /// The name of the token, for the access log; nil: no token was needed.
   package var name: String?

@@ -18,7 +18,7 @@ final class HTTPLink: PeerLink {
   /// The frames of the next request's body.
   private var body: [UInt8] = []
   private var ownGreeting: [UInt8] = []
-  /// What the peer must know at the end, if no other request follows.
+  /// The acknowledgment for the peer, which the next request or the end of the session sends.
   private var pendingStatement: SessionMessage?
   private var scope: NarrowedScope?
   private var offer: SessionMessage?

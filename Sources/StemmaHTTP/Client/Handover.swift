@@ -3,8 +3,8 @@ import NIOCore
 
 /// A bounded queue between a thread that blocks and a task.
 ///
-/// Either side may end it: the producer with `finish`, the consumer with `cancel`. Memory is limited
-/// to `limit` bytes and one element.
+/// Either side may end it: the producer with `finish`, the consumer with `cancel`. Memory is
+/// limited to `limit` bytes and one element.
 ///
 /// Sendable unchecked: the state is used under the lock of the condition, on which threads wait. A
 /// task must not block, so it waits with a continuation.

@@ -4,7 +4,7 @@ import Logging
 import NIOConcurrencyHelpers
 import NIOCore
 
-/// What is known of a request while it runs.
+/// The facts of a request, collected while it runs.
 final class RequestRecord: Sendable {
   /// One line of the access log.
   struct Line: Sendable {

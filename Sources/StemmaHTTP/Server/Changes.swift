@@ -9,8 +9,8 @@ import StemmaLog
 import StemmaNode
 import StemmaReplication
 
-/// Tells streams of `GET /v1/changes` which partitions have new events. A hint carries no data: with
-/// all of them lost, only latency changes.
+/// Names partitions with new events to the streams of `GET /v1/changes`. A hint carries no data.
+/// With all hints lost, only latency changes.
 final class ChangeHints: Sendable {
   private struct Subscriber {
     let readable: Scope

@@ -72,7 +72,8 @@ final class NodePool: Sendable {
   /// Takes a node. Give it back with `giveBack`, unless a session with it failed.
   ///
   /// - Parameters:
-  ///   - writes: whether events may be adopted. A node that cannot be written is opened for reading.
+  ///   - writes: whether events may be adopted. A node that cannot be written is opened for
+  ///     reading.
   ///   - token: the name of the caller's token, which limits its nodes; nil: there are no tokens.
   func take(writes: Bool, for token: String?) async throws -> Lease {
     let isFull = used.withLockedValue { counts in

@@ -5,8 +5,10 @@ import StemmaNode
 import StemmaReplication
 import StemmaSync
 
-/// An error as a problem document (RFC 9457). `code` is an `ErrorCode`, as on the command line.
-/// `refusal` is the session message of the error in base 64, for a peer.
+/// An error as a problem document (RFC 9457).
+///
+/// `code` is an `ErrorCode`, as on the command line. `refusal` is the session message of the error
+/// in base 64, for a peer.
 struct Problem: HTTPResponseError {
   private struct Document: Encodable {
     var type = "about:blank"

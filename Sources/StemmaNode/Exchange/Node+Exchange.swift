@@ -12,9 +12,9 @@ extension Node {
     return try body()
   }
 
-  /// The greeting for a peer with these rights. A peer that may read or write only some partitions
-  /// learns nothing of the others: the scope is what it may use, and origins without events of
-  /// readable partitions have no names.
+  /// The greeting for a peer with these rights. A peer with limited rights learns nothing of other
+  /// partitions. The scope then has its rights. Origins without events of readable partitions have
+  /// no names.
   func greeting(
     readable: Scope = .everything, writable: Scope = .everything, _ held: VersionVector
   ) throws(NodeError) -> Greeting {
@@ -415,7 +415,7 @@ extension Node {
 
   private struct Exchanged {
     var report: ExchangeReport
-    /// What the peer holds in the scope of the pull.
+    /// The version vector of the peer in the scope of the pull.
     var announced: VersionVector?
   }
 

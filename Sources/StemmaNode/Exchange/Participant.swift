@@ -64,8 +64,8 @@ final class Participant {
     try follow(try outcome(&session))
   }
 
-  /// The next message for the other side; nil: the other side sends the next one. Of a shipment only
-  /// a few batches are in memory: the receiver stores one while the next is decoded.
+  /// The next message for the other side; nil: the other side sends the next one. Memory holds
+  /// only a few batches of a shipment: the receiver stores one while the next is decoded.
   func next() throws(NodeError) -> SessionMessage? {
     if outbox.isEmpty, shipment != nil { try shipNext() }
     return outbox.popLast()

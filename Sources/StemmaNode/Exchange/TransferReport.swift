@@ -38,7 +38,7 @@ package struct ExchangeReport: Sendable {
   package var pulled: TransferReport?
   package var pushed: TransferReport?
   package var notices: [Notice] = []
-  /// What the peer holds in the exchanged partitions.
+  /// The version vector of the peer in the exchanged partitions.
   package var peerVector = VersionVector()
   /// The reason why partitions were left out.
   package var missing: NodeError?

@@ -137,7 +137,7 @@ package struct Session: Sendable {
     var summary: TransferSummary
     var batches: UInt64 = 0
     var end: TransferEnd?
-    /// What the receiver must hold at the end.
+    /// The version vector that the receiver must cover at the end.
     var held = VersionVector()
   }
 

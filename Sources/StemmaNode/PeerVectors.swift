@@ -4,8 +4,8 @@ import StemmaReplication
 
 /// The version vectors of remotes after the last successful exchange.
 ///
-/// `peers/` has a file for each remote, named by the checksum of its address. `status` compares with
-/// it if the peer is on another machine.
+/// `peers/` has a file for each remote, named by the checksum of its address. `status` compares
+/// with it if the peer is on another machine.
 ///
 /// A file is a version vector in its canonical encoding, written atomically. A lost or corrupt file
 /// costs only that comparison.

@@ -3,7 +3,7 @@ import StemmaLog
 import StemmaReplication
 import StemmaSchema
 
-/// What the creator of a bundle knows of its receiver.
+/// The receiver of a bundle, as far as its creator knows it.
 package struct BundleReceiver: Sendable {
   package var held: VersionVector
   package var scope: Scope
@@ -15,7 +15,7 @@ package struct BundleReceiver: Sendable {
   }
 }
 
-/// The result of `Node.bundle`.
+/// The result of `BundleSource.write`.
 package struct BundleReport: Sendable {
   package var partitions = 0
   package var events: UInt64 = 0
@@ -24,17 +24,22 @@ package struct BundleReport: Sendable {
   package var missing: NodeError?
 }
 
-extension Node {
-  /// What a remote holds: read in its directory, otherwise known from the last exchange.
+/// Makes the messages of bundles from a node.
+package struct BundleSource {
+  private let node: Node
+
+  package init(_ node: Node) { self.node = node }
+
+  /// A remote as receiver: read in its directory, otherwise known from the last exchange.
   ///
   /// - Throws: `.notAPeer` if neither is possible.
-  package func bundleReceiver(_ remote: RemotePeer) throws(NodeError) -> BundleReceiver {
+  package func receiver(_ remote: RemotePeer) throws(NodeError) -> BundleReceiver {
     if PeerAddress(remote.address).isDirectory {
-      let peer = try Self.open(at: remote.address, options.ofPeer(writes: false))
+      let peer = try Node.open(at: remote.address, node.options.ofPeer(writes: false))
       return BundleReceiver(held: try peer.durableVector(), scope: peer.metadata.scope)
     }
     let address = PeerAddress.stored(remote.address)
-    guard let held = try PeerVectors(directory: directory, ports: ports).vector(of: address) else {
+    guard let held = try PeerVectors(directory: node.directory, ports: node.ports).vector(of: address) else {
       throw .notAPeer(
         path: remote.name,
         reason: "no exchange has recorded what it holds. Name a version vector with --since instead")
@@ -49,16 +54,16 @@ extension Node {
   /// of this node that `receiver` holds, too.
   /// - Parameter partitions: patterns; empty: everything.
   /// - Throws: `.replication(.fork)` if the receiver holds other events of a stream.
-  package func bundle(
+  package func write(
     partitions: [String], for receiver: BundleReceiver,
-    _ write: (SessionMessage) throws(NodeError) -> Void
+    _ send: (SessionMessage) throws(NodeError) -> Void
   ) throws(NodeError) -> BundleReport {
-    let answering = try Answering(self)
+    let answering = try Answering(node)
     var greeting = answering.greeting
-    let run = try Run(partitions, within: [metadata.scope, receiver.scope], own: nil, peer: greeting)
-    let scope = NarrowedScope(metadata.scope, receiver.scope, run.scope)
+    let run = try Run(partitions, within: [node.metadata.scope, receiver.scope], own: nil, peer: greeting)
+    let scope = NarrowedScope(node.metadata.scope, receiver.scope, run.scope)
     // The losses of other partitions are of no interest to the receiver.
-    let patterns = partitions.isEmpty ? Scope.everything : try Self.scope(partitions)
+    let patterns = partitions.isEmpty ? Scope.everything : try Node.scope(partitions)
     greeting.losses.removeAll { !patterns.contains($0.partition) || !receiver.scope.contains($0.partition) }
     try answering.receive(
       .greeting(
@@ -68,7 +73,7 @@ extension Node {
     guard case .greeting? = try answering.next() else {
       throw .replication(.incomplete("the node did not greet"))
     }
-    try write(.greeting(greeting))
+    try send(.greeting(greeting))
     try answering.receive(
       .request(
         TransferRequest(
@@ -77,9 +82,9 @@ extension Node {
       throw .replication(.incomplete("the node did not state what it holds"))
     }
     let prerequisites = holding.versionVector.limited(to: receiver.held)
-    try write(.request(TransferRequest(scope: scope, versionVector: prerequisites)))
-    try write(.holding(TransferRequest(scope: scope, versionVector: holding.versionVector)))
-    while let message = try answering.next() { try write(message) }
+    try send(.request(TransferRequest(scope: scope, versionVector: prerequisites)))
+    try send(.holding(TransferRequest(scope: scope, versionVector: holding.versionVector)))
+    while let message = try answering.next() { try send(message) }
     return BundleReport(
       partitions: answering.partitionCount, events: answering.eventCount,
       notices: run.leftOut.map(\.sentence), missing: run.leftOut.first?.error)
