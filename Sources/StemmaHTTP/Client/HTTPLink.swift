@@ -45,7 +45,7 @@ final class HTTPLink: PeerLink {
       offer = message
       begin(server.post("have", ownGreeting + statement() + MessageFraming.frame(message)))
     case .acknowledgement(let held):
-      // The next request tells it, or the end of the session.
+      // The next request carries it, or the end of the session.
       guard let scope else { return }
       pendingStatement = .holding(TransferRequest(scope: scope, versionVector: held))
     case .holding:
