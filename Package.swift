@@ -177,7 +177,7 @@ let package = Package(
         grdb, "Stemma", "StemmaEvents", "StemmaReplication", "StemmaNode", "StemmaImport", "StemmaHistory",
         "StemmaSimulation", "StemmaTool",
       ],
-      exclude: ["Golden", "read_log.py"]),
+      exclude: ["Golden", "blocks.py", "client.py", "read_log.py"]),
   ],
   swiftLanguageModes: [.v6]
 )

@@ -90,6 +90,27 @@ struct ServerTests {
     #expect(!log.contains(token))
   }
 
+  @Test(
+    "a client in another language pulls a partition, and pushes a record", .enabled(if: RealData.hasPython))
+  func otherLanguage() throws {
+    let (peers, node, token) = try guarded()
+    let python = try #require(RealData.python)
+    let script = ConsolePage.root.appendingPathComponent("Tests/ScenarioTests/client.py").path
+    func client(_ arguments: String...) throws -> Tool.Result {
+      try Tool.run(
+        python, [script, node.url] + arguments, in: peers.work.path,
+        environment: ["STEMMA_TOKEN": token, "PYTHONDONTWRITEBYTECODE": "1"])
+    }
+    let pulled = try client("tenant=a")
+    #expect(pulled.status == 0, "\(pulled.errors)")
+    #expect(pulled.lines.count == 3)
+    let pushed = try client("tenant=a", "--push", "Task", #"["a","python"]"#, "title", "from python")
+    #expect(pushed.status == 0, "\(pushed.errors)")
+    #expect(try peers.titles("hq").contains("a\tpython\tfrom python\n"))
+    try peers.stemma("-C", "hq", "verify")
+    #expect(try client("tenant=secret-b").status != 0)
+  }
+
   @Test("bad bodies are refused with a problem document, and others are served")
   func hostileBodies() throws {
     let peers = try Peers(.http)
