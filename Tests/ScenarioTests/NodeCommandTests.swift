@@ -103,7 +103,7 @@ struct NodeCommandTests {
         as? [String: Any]
     }
     let cloned = try #require(try last())
-    #expect(cloned.members == ["time", "pulled", "pushed", "problem"])
+    #expect(cloned.members == ["time", "pulled", "pushed", "lastSuccess", "problem"])
     #expect(cloned.number("pulled") == 1 && cloned.number("pushed") == nil && cloned.text("problem") == nil)
     try work.stemma("-C", "copy", "create", "Team", "id=blue", "name=Blue")
     try work.stemma("-C", "copy", "sync")
@@ -117,6 +117,7 @@ struct NodeCommandTests {
     #expect(try work.attempt("-C", "copy", "pull").status == 69)
     let failed = try #require(try last())
     #expect(failed.number("pulled") == nil && failed.text("problem") != nil)
+    #expect(failed.text("lastSuccess") == synced.text("time"))
     #expect(try work.attempt("-C", "copy", "status", "--check").status == 1)
     try FileManager.default.moveItem(atPath: work.file("away"), toPath: work.file("shop"))
     try work.stemma("-C", "copy", "pull", "shop")
