@@ -145,7 +145,7 @@ struct PeerChaosTests {
       whole.filter { partition, _ in topology.tenants[node].contains { partition == "tenant=t\($0)" } }
     }
     var differing = [0]
-    let deadline = Date().addingTimeInterval(90)
+    let deadline = Date().addingTimeInterval(240)
     while !differing.isEmpty, Date() < deadline {
       let whole = try digests(0)
       differing = try (1..<count).filter { try digests($0) != expected($0, whole) }
