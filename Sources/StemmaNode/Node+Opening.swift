@@ -55,13 +55,13 @@ extension Node {
 
   /// The node at `path`: the directory itself, or the nearest parent with node metadata.
   package static func nearest(from path: String) throws(NodeError) -> String {
-    var candidate = absolute(path)
+    var candidate = PeerAddress.absolute(path)
     // Without permission to enter, it is unknown whether there is a node.
     if access(self.path(candidate, NodeMetadata.fileName), F_OK) != 0, errno == EACCES {
       throw .log(.system(path: path, operation: "stat", errno: EACCES))
     }
     while true {
-      let shown = candidate == absolute(path) ? path : candidate
+      let shown = candidate == PeerAddress.absolute(path) ? path : candidate
       if isNode(at: candidate) { return shown }
       // Otherwise a command could act on a node further up.
       if let lost = try lostMetadata(in: shown, Ports()) { throw lost }

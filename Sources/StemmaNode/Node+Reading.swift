@@ -223,12 +223,8 @@ extension Node {
     package var tables: String
   }
 
-  package func digests(_ scope: Scope?) throws(NodeError) -> [PartitionDigest] {
-    try digests(within: scope.map { [$0] } ?? [])
-  }
-
   /// The digests of the partitions that are in all of the scopes.
-  package func digests(within scopes: [Scope]) throws(NodeError) -> [PartitionDigest] {
+  package func digests(within scopes: [Scope] = []) throws(NodeError) -> [PartitionDigest] {
     try reading { reader in
       let isIncluded: (Partition) -> Bool = { partition in scopes.allSatisfy { $0.contains(partition) } }
       let versionVector = try reader.versionVector()

@@ -35,7 +35,7 @@ package final class Follower: Sendable {
   private let connect: @Sendable (Node.OpeningOptions) -> Connector
   private let watch: Watch
   private let options: Options
-  private let told: @Sendable (RemotePeer, Outcome) -> Void
+  private let deliver: @Sendable (RemotePeer, Outcome) -> Void
   private let wakes = Mutex<[Wake]>([])
   private let isStopped = Mutex(false)
 
@@ -43,17 +43,17 @@ package final class Follower: Sendable {
   ///   - open: opens the node for writing; called for each peer.
   ///   - connect: connects to peers.
   ///   - watch: watches peers on other machines.
-  ///   - told: receives each result, on the thread of its peer.
+  ///   - deliver: receives each result, on the thread of its peer.
   package init(
     _ options: Options, open: @escaping @Sendable () throws(NodeError) -> Node,
     connect: @escaping @Sendable (Node.OpeningOptions) -> Connector, watch: @escaping Watch,
-    told: @escaping @Sendable (RemotePeer, Outcome) -> Void
+    deliver: @escaping @Sendable (RemotePeer, Outcome) -> Void
   ) {
     self.options = options
     self.open = open
     self.connect = connect
     self.watch = watch
-    self.told = told
+    self.deliver = deliver
   }
 
   /// Follows these peers; returns after `stop`, when all exchanges have ended.
@@ -106,7 +106,7 @@ package final class Follower: Sendable {
           with: remote, pulls: options.pulls, pushes: options.pushes, partitions: options.partitions,
           connect: connect(opened.options), recordsEach: false, progress: { _, _ in })
         failures = 0
-        told(
+        deliver(
           remote, .exchanged(pulled: report.pulled, pushed: report.pushed, notices: report.notices))
         wake.wait(options.interval)
       } catch {
@@ -115,7 +115,7 @@ package final class Follower: Sendable {
         let longest = min(options.longestRetry, options.firstRetry * pow(2, Double(min(failures, 10))))
         failures += 1
         let pause = longest * Double.random(in: 0.5...1)
-        told(remote, .failed(error, retryAfter: pause))
+        deliver(remote, .failed(error, retryAfter: pause))
         wake.pause(pause)
       }
     }

@@ -63,7 +63,7 @@ struct ServerTests {
     shown += cloned.output + cloned.errors
     #expect(cloned.status == 0)
     #expect(try peers.titles("field").split(separator: "\n").count == 3)
-    // A partition without rights cannot be told from one that does not exist.
+    // A partition without rights looks as one that does not exist.
     var answers: [String] = []
     for tenant in ["secret-b", "nowhere"] {
       let clone = try attempt("clone", node.url, "x-\(tenant)", "--partition", "tenant=\(tenant)")

@@ -62,7 +62,7 @@ import Testing
       ? nil : try WriterLock(bench.path("source/lock"), fileSystem: POSIXFileSystem(), wait: 0)
     defer { lock?.release() }
     let reader = try bench.open("source", .read)
-    let partitions = try reader.digests(nil).map(\.partition)
+    let partitions = try reader.digests().map(\.partition)
     #expect(partitions.count == 1)
     #expect {
       try reader.checkLogIsWhole(in: Set(partitions))

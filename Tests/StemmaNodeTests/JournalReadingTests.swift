@@ -49,7 +49,7 @@ import Testing
     #expect(report.bytesRead >= journal && report.bytesRead <= journal + 2048)
     let scope = try Scope(patterns: partitions.isEmpty ? ["*"] : partitions)
     let copy = try bench.open("b", .read)
-    #expect(try copy.digests(scope).map(\.log) == node.digests(scope).map(\.log))
+    #expect(try copy.digests(within: [scope]).map(\.log) == node.digests(within: [scope]).map(\.log))
   }
 
   @Test func aPullReadsTheJournalOnce() throws {

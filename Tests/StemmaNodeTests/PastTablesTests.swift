@@ -68,7 +68,7 @@ import Testing
 
   /// Everything that the tables show.
   private func contents(_ node: Node) throws -> [String] {
-    var texts = try node.digests(nil).map { "\($0)" }
+    var texts = try node.digests().map { "\($0)" }
     try node.export([]) { texts.append(String(decoding: $0, as: UTF8.self)) }
     try node.openConflicts(ConflictFilter()) { texts.append("\($0)") }
     return texts

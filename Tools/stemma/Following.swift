@@ -39,7 +39,7 @@ final class Following: Sendable {
         } catch {
           // The exchanges with this peer fail for the same reason.
         }
-      }, told: { remote, outcome in lines.tell(remote.name, outcome) })
+      }, deliver: { remote, outcome in lines.tell(remote.name, outcome) })
   }
 
   func run() throws {

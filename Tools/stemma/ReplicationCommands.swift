@@ -123,7 +123,7 @@ struct Sync: ParsableCommand {
       """)
   @Flag(
     help: ArgumentHelp(
-      "Go on until SIGTERM or SIGINT: exchange when either side has new events, and every 30 seconds. A failure is told "
+      "Go on until SIGTERM or SIGINT: exchange when either side has new events, and every 30 seconds. A failure is reported "
         + "once, and tried again after up to a minute."))
   var follow = false
   @OptionGroup var options: PeerOptions
@@ -489,7 +489,8 @@ struct Digest: ParsableCommand {
     let node = try options.open()
     var array: [JSON] = []
     var partitions: Set<String> = []
-    for digest in try node.digests(partition.isEmpty ? nil : try node.scope(ofPartitions: partition)) {
+    for digest in try node.digests(within: partition.isEmpty ? [] : [try node.scope(ofPartitions: partition)])
+    {
       let row = JSON.object([
         ("partition", .string(digest.partition)), ("events", .int(Int64(digest.events))),
         ("log", .string(digest.log)), ("tables", .string(digest.tables)),

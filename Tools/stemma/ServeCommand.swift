@@ -23,7 +23,7 @@ struct Serve: ParsableCommand {
         stemma serve --listen 0.0.0.0:7433 --tls-cert a.pem --tls-key b.pem
         stemma serve --stdio --read tenant=acme --write tenant=acme
       """)
-  @Option(help: ArgumentHelp("Where to listen; port 0 is any free one.", valueName: "host:port"))
+  @Option(help: ArgumentHelp("The address to listen at; port 0 is any free one.", valueName: "host:port"))
   var listen = "127.0.0.1:\(Server.Configuration.port)"
   @Option(help: ArgumentHelp("The certificate chain, as PEM.", valueName: "file"), completion: .file())
   var tlsCert: String?
@@ -97,11 +97,11 @@ struct Serve: ParsableCommand {
   private func answer() throws {
     let node = try opened()
     // Without any limit the peer is trusted with all.
-    let isLimited = !(read.isEmpty && write.isEmpty)
+    let rights =
+      read.isEmpty && write.isEmpty
+      ? Rights.everything : Rights(readable: try node.scope(read), writable: try node.scope(write))
     var stream = MessageStream(ByteStream(input: STDIN_FILENO, output: STDOUT_FILENO))
-    try Serving.answer(
-      node, &stream, readable: isLimited ? try node.scope(read) : .everything,
-      writable: isLimited ? try node.scope(write) : .everything)
+    try Serving.answer(node, &stream, for: rights)
   }
 
   /// A node on a read-only disk can still be pulled from.
@@ -150,7 +150,7 @@ private struct LineLog: LogHandler {
 
   func log(event: LogEvent) {
     let (level, message) = (event.level, event.message)
-    let time = Date().formatted(.iso8601.time(includingFractionalSeconds: true))
+    let time = Timestamp(milliseconds: SystemClock().milliseconds()).utcText
     var values = metadata.merging(event.metadata ?? [:]) { $1 }.sorted { $0.key < $1.key }
     if let error = event.error { values.append(("error", "\(error)")) }
     let text: String

@@ -7,7 +7,7 @@ import StemmaNode
 struct TokenCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "token",
-    abstract: "Who may read and write which partitions through `serve`.",
+    abstract: "Manage the rights of callers of `serve`, by partition.",
     discussion: """
       Examples:
         stemma token create field --read tenant=acme --expires 90d

@@ -1,5 +1,6 @@
 import Crypto
 import Foundation
+import StemmaEvents
 import StemmaLog
 import StemmaNode
 import StemmaReplication
@@ -84,7 +85,8 @@ package struct AccessTokens: Sendable, Equatable {
     for entry in entries where Self.isEqual(Array(entry.sha256.utf8), digest) { found = entry }
     guard let found, found.expires.map({ time < $0 }) ?? true else { return nil }
     return Grant(
-      name: found.name, readable: try Node.scope(found.read), writable: try Node.scope(found.write))
+      name: found.name,
+      rights: Rights(readable: try Node.scope(found.read), writable: try Node.scope(found.write)))
   }
 
   private static func isEqual(_ a: [UInt8], _ b: [UInt8]) -> Bool {
@@ -93,8 +95,7 @@ package struct AccessTokens: Sendable, Equatable {
   }
 
   private static func digest(of secret: String) -> String {
-    SHA256.hash(data: Array(secret.utf8)).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }
-      .joined()
+    SHA256.hash(data: Array(secret.utf8)).hexadecimal
   }
 
   /// 256 random bits in the URL-safe form of base 64.

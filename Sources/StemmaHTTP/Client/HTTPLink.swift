@@ -2,7 +2,6 @@ import AsyncHTTPClient
 import Foundation
 import HTTPTypes
 import NIOCore
-import NIOFoundationCompat
 import StemmaNode
 import StemmaReplication
 import StemmaSync

@@ -2,7 +2,6 @@ import AsyncHTTPClient
 import Foundation
 import HTTPTypes
 import NIOCore
-import NIOFoundationCompat
 import NIOHTTP1
 import NIOPosix
 import NIOSSL
@@ -46,8 +45,8 @@ package final class HTTPPeer: Sendable {
   private let client: HTTPClient
 
   private static let connectTimeout = TimeAmount.seconds(5)
-  /// Longest silence. The comments of a change stream are more frequent.
-  private static let readTimeout = TimeAmount.seconds(60)
+  /// Longest silence. A server that has adopted a long push rebuilds its tables before it answers.
+  private static let readTimeout = TimeAmount.seconds(300)
 
   package static func at(_ address: String, _ options: HTTPOptions) throws(NodeError) -> HTTPPeer {
     let key = Key(address: address, options: options)

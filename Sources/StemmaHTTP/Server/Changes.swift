@@ -160,7 +160,7 @@ struct Changes: Sendable {
 
   func add(to router: RouterGroup<ServerContext>) {
     router.get("changes") { request, context in
-      let readable = context.grant.readable
+      let readable = context.grant.rights.readable
       return Response(
         status: .ok, headers: [.contentType: "text/event-stream", .cacheControl: "no-store"],
         body: ResponseBody { writer in

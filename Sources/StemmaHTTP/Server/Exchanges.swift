@@ -136,7 +136,7 @@ struct Exchanges: Sendable {
 
   private static func problem(_ error: any Error, _ grant: Grant) -> any Error {
     guard let error = error as? NodeError else { return error }
-    return Problem(error, isLimited: !(grant.readable.isEverything && grant.writable.isEverything))
+    return Problem(error, isLimited: grant.rights.isLimited)
   }
 
   /// The whole body of a request that is held in memory.

@@ -1,7 +1,7 @@
-import Crypto
 import HTTPTypes
 import Hummingbird
 import NIOCore
+import StemmaEvents
 import StemmaNode
 import StemmaReplication
 import StemmaSchema
@@ -20,7 +20,7 @@ struct Inspections: Sendable {
   func add(to router: RouterGroup<ServerContext>) {
     router.get("schema") { request, context in
       let sdl = try await reading(for: context.grant.name) { SDL.print($0.schema) }
-      let tag = "\"\(Self.digest(of: sdl))\""
+      let tag = "\"\(Greeting.digest(ofSchema: sdl).hexadecimal)\""
       if request.headers[.ifNoneMatch] == tag {
         return Response(status: .notModified, headers: [.eTag: tag])
       }
@@ -29,7 +29,7 @@ struct Inspections: Sendable {
         body: ResponseBody(byteBuffer: ByteBuffer(string: sdl)))
     }
     router.get("digests") { request, context in
-      let readable = context.grant.readable
+      let readable = context.grant.rights.readable
       let wanted = request.uri.queryParameters.getAll("partition")
       let digests = try await reading(for: context.grant.name) { node in
         let scope = try Node.scope(wanted.isEmpty ? Scope.everything.patterns : wanted)
@@ -39,11 +39,6 @@ struct Inspections: Sendable {
       }
       return try Response.json(digests)
     }
-  }
-
-  private static func digest(of text: String) -> String {
-    SHA256.hash(data: Array(text.utf8)).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }
-      .joined()
   }
 
   private func reading<Result: Sendable>(

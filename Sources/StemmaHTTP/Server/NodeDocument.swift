@@ -2,6 +2,7 @@ import Foundation
 import HTTPTypes
 import Hummingbird
 import NIOCore
+import StemmaEvents
 import StemmaReplication
 
 /// `GET /v1/node` for programs that are no peers.
@@ -22,10 +23,9 @@ struct NodeDocument: Encodable {
     name = greeting.nodeName
     log = greeting.logID.description
     protocolVersions = [Greeting.currentVersion]
-    schemaDigest = greeting.schemaDigest.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }
-      .joined()
-    read = grant.readable.patterns
-    write = grant.writable.patterns
+    schemaDigest = greeting.schemaDigest.hexadecimal
+    read = grant.rights.readable.patterns
+    write = grant.rights.writable.patterns
     scope = greeting.scope.patterns
     isUnfinishedClone = greeting.isUnfinished
     time = UInt64(Date().timeIntervalSince1970 * 1000)

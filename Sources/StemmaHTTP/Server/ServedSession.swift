@@ -21,7 +21,7 @@ final class ServedSession: @unchecked Sendable {
     _ lease: NodePool.Lease, _ grant: Grant, _ record: RequestRecord, isShipment: Bool = false
   ) throws(NodeError) {
     self.isShipment = isShipment
-    answering = try Answering(lease.node, readable: grant.readable, writable: grant.writable)
+    answering = try Answering(lease.node, for: grant.rights)
     self.record = record
   }
 

@@ -64,7 +64,7 @@ package struct Server: Sendable {
     let access = Authentication(directory: opening.directory, ports: opening.ports, pool: pool)
     let resources = router.group().add(middleware: access)
     resources.get("metrics") { _, context in
-      guard context.grant.readsEverything else { throw Problem.forbidden }
+      guard context.grant.rights.readable.isEverything else { throw Problem.forbidden }
       return Response(
         status: .ok, headers: [.contentType: "text/plain; version=0.0.4"],
         body: ResponseBody(byteBuffer: ByteBuffer(string: metrics.text)))

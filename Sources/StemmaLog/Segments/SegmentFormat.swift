@@ -71,9 +71,7 @@ package struct SegmentDigest: Hashable, Sendable, CustomStringConvertible {
   }
 
   /// Sixty-four lowercase hexadecimal digits.
-  package var description: String {
-    bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-  }
+  package var description: String { bytes.hexadecimal }
 }
 
 struct SegmentHeader: Equatable, Sendable {

@@ -7,24 +7,21 @@ import StemmaReplication
 package final class Answering {
   private let participant: Participant
 
-  /// - Parameters:
-  ///   - readable: the partitions that the peer may read.
-  ///   - writable: the partitions that it may write.
   /// - Throws: `.duplicateEvents`, or `.corrupt` if the losses of the node are unknown.
   package init(
-    _ node: Node, readable: Scope = .everything, writable: Scope = .everything, sharesMemory: Bool = false,
-    trustsIndexes: Bool = false, progress: @escaping (UInt64, UInt64) -> Void = { _, _ in }
+    _ node: Node, for rights: Rights = .everything, sharesMemory: Bool = false, trustsIndexes: Bool = false,
+    progress: @escaping (UInt64, UInt64) -> Void = { _, _ in }
   ) throws(NodeError) {
     try node.checkNames()
     if let corruption = node.metadata.corruption, corruption.isVague { try node.checkLogIsWhole() }
     let held = try node.durableVector()
-    let isLimited = !(readable.isEverything && writable.isEverything)
     let own = Session.Node(
-      greeting: try node.greeting(readable: readable, writable: writable, held), schema: node.schema,
-      scope: node.metadata.scope, readable: readable, writable: writable, trustsIndexes: trustsIndexes,
+      greeting: try node.greeting(for: rights, held), schema: node.schema,
+      scope: node.metadata.scope, readable: rights.readable, writable: rights.writable,
+      trustsIndexes: trustsIndexes,
       takesCopies: true, sharesMemory: sharesMemory)
     participant = Participant(
-      node, .answering(own, versionVector: held), held: held, bytesReadBefore: 0, isLimited: isLimited,
+      node, .answering(own, versionVector: held), held: held, bytesReadBefore: 0,
       progress: progress)
   }
 

@@ -16,9 +16,9 @@ extension Node {
   /// partitions. The scope then has its rights. Origins without events of readable partitions have
   /// no names.
   func greeting(
-    readable: Scope = .everything, writable: Scope = .everything, _ held: VersionVector
+    for rights: Rights = .everything, _ held: VersionVector
   ) throws(NodeError) -> Greeting {
-    let isLimited = !(readable.isEverything && writable.isEverything)
+    let (readable, writable, isLimited) = (rights.readable, rights.writable, rights.isLimited)
     let shown =
       isLimited ? Set(held.partitions.filter { readable.contains($0.key) }.flatMap(\.value.keys)) : []
     var named = metadata.origins.map { NamedOrigin($0, nodeName: metadata.name, isOwn: true) }
@@ -460,7 +460,8 @@ extension Node {
       try leaveFork(error)
       throw error
     }
-    let peerNotices = try closed(link, own)
+    try conclude(own)
+    let peerNotices = try link.close(after: nil)
     guard let summary = own.summary, let peer = summary.peer else {
       throw .replication(.incomplete("the session ended without a summary"))
     }
@@ -474,12 +475,6 @@ extension Node {
       .compactMap { $0.difference(from: schema)?.sentence }
     report.notices += notices + peerNotices.map { "\(peer.nodeName): \($0)" }
     return Exchanged(report: report, announced: own.announced)
-  }
-
-  /// Refreshes the tables of both nodes after a complete session.
-  private func closed(_ link: any PeerLink, _ own: Participant) throws(NodeError) -> [Notice] {
-    try conclude(own)
-    return try link.close(after: nil)
   }
 
   /// A corrupt end of a journal hides an unknown number of events from readers.
@@ -546,9 +541,5 @@ extension Node {
         }
       }
     }
-  }
-
-  static func absolute(_ path: String) -> String {
-    path.hasPrefix("/") ? path : FileManager.default.currentDirectoryPath + "/" + path
   }
 }

@@ -25,8 +25,6 @@ final class Participant {
   private let scope: Scope
   private let pendingScope: Scope?
   private let progress: (UInt64, UInt64) -> Void
-  /// Whether the peer may read or write only some partitions.
-  private let isLimited: Bool
   private(set) var adoptedEvents: UInt64 = 0
   /// Partitions with an adopted event.
   private(set) var adoptedPartitions: Set<Partition> = []
@@ -36,11 +34,10 @@ final class Participant {
   private var bytesReadBefore: UInt64
 
   init(
-    _ node: Node, _ session: Session, held: VersionVector, bytesReadBefore: UInt64, isLimited: Bool = false,
+    _ node: Node, _ session: Session, held: VersionVector, bytesReadBefore: UInt64,
     progress: @escaping (UInt64, UInt64) -> Void
   ) {
     self.bytesReadBefore = bytesReadBefore
-    self.isLimited = isLimited
     self.node = node
     self.session = session
     self.held = held

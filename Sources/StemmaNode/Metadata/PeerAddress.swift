@@ -25,11 +25,14 @@ package enum PeerAddress: Hashable, Sendable {
 
   package var isDirectory: Bool { if case .directory = self { true } else { false } }
 
+  package static func absolute(_ path: String) -> String {
+    path.hasPrefix("/") ? path : FileManager.default.currentDirectoryPath + "/" + path
+  }
+
   /// The form that `stemma.json` keeps. A relative directory becomes absolute.
   package static func stored(_ text: String) -> String {
     switch PeerAddress(text) {
-    case .directory(let path):
-      path.hasPrefix("/") ? path : FileManager.default.currentDirectoryPath + "/" + path
+    case .directory(let path): absolute(path)
     case .shell: text
     case .http(let url): url.hasSuffix("/") ? String(url.dropLast()) : url
     }

@@ -38,7 +38,12 @@ package struct Greeting: Hashable, Sendable {
   /// The node's own origins, present and past.
   package var ownOrigins: [Origin] { origins.filter(\.isOwn).map(\.origin) }
 
-  package var schemaDigest: [UInt8] { Array(SHA256.hash(data: Array(schema.utf8))) }
+  package var schemaDigest: [UInt8] { Self.digest(ofSchema: schema) }
+
+  /// - Parameter schema: canonical SDL.
+  package static func digest(ofSchema schema: String) -> [UInt8] {
+    Array(SHA256.hash(data: Array(schema.utf8)))
+  }
 }
 
 /// Lost events of one stream.

@@ -248,7 +248,7 @@ package struct ShipmentInspection {
       let (expected, digest) = try bytes.read { (reader) throws(ReplicationError) in
         (try reader.fixed32("batch"), Array(try reader.bytes(32, "batch")))
       }
-      part.say("digest", digest.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined())
+      part.say("digest", digest.hexadecimal)
       if crc != expected {
         part.complain(.checksum(expected: expected, found: crc))
       } else if let sum, sum != digest {

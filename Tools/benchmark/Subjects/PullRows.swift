@@ -8,7 +8,7 @@ func measurePulls(_ bench: Bench) throws {
   let source = RemotePeer(name: "source", address: try bench.node(bench.events))
   let partition = ["tenant=tenant-142"]
   let node = try Node.open(at: source.address, .init(mode: .read))
-  let few = try node.digests(try node.scope(partition)).reduce(0) { $0 + $1.events }
+  let few = try node.digests(within: [try node.scope(partition)]).reduce(0) { $0 + $1.events }
   let all = try node.status().events
   func check(_ events: UInt64, of partitions: [String]) throws {
     let held = partitions.isEmpty ? all : few
