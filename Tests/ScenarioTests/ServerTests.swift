@@ -1,4 +1,7 @@
 import Foundation
+import StemmaEvents
+import StemmaLog
+import StemmaReplication
 import Testing
 
 /// Rights of tokens, bad clients, change hints and TLS.
@@ -136,6 +139,16 @@ struct ServerTests {
         #expect(name == "empty" || (400..<500).contains(answer.status), "\(verb) \(name): \(answer)")
         #expect(answer.status < 500 && answer.status > 0, "\(verb) \(name): \(answer)")
       }
+    }
+    // A greeting alone is no shipment, and no request.
+    let greeting = SessionMessage.greeting(
+      Greeting(logID: LogID(1), nodeName: "x", origins: [], schema: "", scope: .everything)
+    ).encoded
+    let length = withUnsafeBytes(of: UInt32(greeting.count).bigEndian) { Array($0) }
+    try Data(length + greeting).write(to: URL(fileURLWithPath: peers.work.file("body")))
+    for verb in ["pull", "push"] {
+      #expect(
+        try node.answer("/v1/\(verb)", ["--data-binary", "@body"], in: peers.work).status == 400, "\(verb)")
     }
     for path in ["/nothing", "/v1/", "/v1/pull", "/v1/objects/../../etc/passwd"] {
       #expect((400..<500).contains(try node.answer(path, ["--path-as-is"], in: peers.work).status), "\(path)")

@@ -150,6 +150,34 @@ import Testing
     }
   }
 
+  /// A peer that claims events of a partition without rights learns nothing from the answer, and
+  /// cannot make the node retire its origin.
+  @Test func claimsAboutPartitionsWithoutRightsAreIgnored() throws {
+    var here = pair().0
+    here.readable = try Scope(patterns: ["t=a"])
+    here.writable = try Scope(patterns: ["t=a"])
+    let held = here.versionVector[Partition("t=b"), here.origin]
+    #expect(held.sequence > .zero)
+    for sequence in [held.sequence, held.sequence.next] {
+      let claim = VersionVector([
+        Partition("t=b"): [here.origin: StreamHead(sequence: sequence, hash: .zero)]
+      ])
+      let statement = TransferRequest(scope: NarrowedScope(.everything), versionVector: claim)
+      for message in [SessionMessage.holding(statement), .request(statement)] {
+        var session = Session.answering(here.asSessionNode, versionVector: here.versionVector)
+        _ = session.receive(.greeting(MemoryNode("there", id: 9).greeting))
+        switch session.receive(message) {
+        case .transferred(let summary, _):
+          #expect(summary.originsToRetire.isEmpty && summary.peerVector.isEmpty)
+        case .ship(let order):
+          #expect(!order.scope.contains(Partition("t=b")))
+          #expect(session.summary.originsToRetire.isEmpty)
+        case let outcome: Issue.record("\(message.name): \(outcome)")
+        }
+      }
+    }
+  }
+
   @Test func messagesOutOfTurnEndTheSession() throws {
     let node = pair().0
     let samples = try SessionMessageTests.samples()

@@ -43,7 +43,7 @@ struct ServerContext: RequestContext {
 struct AccessLog: RouterMiddleware {
   let metrics: ServerMetrics
   private static let verbs: Set = [
-    "node", "schema", "pull", "have", "push", "changes", "digests", "healthz", "metrics", "openapi.json",
+    "node", "schema", "pull", "have", "push", "changes", "digests", "healthz", "metrics",
   ]
 
   func handle(
