@@ -172,6 +172,13 @@ import Testing
         case .ship(let order):
           #expect(!order.scope.contains(Partition("t=b")))
           #expect(session.summary.originsToRetire.isEmpty)
+          _ = session.shipped(
+            TransferEnd(batches: 0, events: 0, bytesRead: 0), partitions: [], held: VersionVector())
+          guard case .transferred(let summary, _) = session.receive(.acknowledgement(claim)) else {
+            Issue.record("the acknowledgment was refused")
+            continue
+          }
+          #expect(summary.peerVector.isEmpty)
         case let outcome: Issue.record("\(message.name): \(outcome)")
         }
       }

@@ -65,7 +65,7 @@ extension Session {
     if !theirs.covers(shipping.held) {
       throw .incomplete("the peer did not acknowledge all that was sent")
     }
-    summary.peerVector.formUnion(theirs)
+    summary.peerVector.formUnion(permitted(theirs))
     summary.pushed = shipping.summary
     return concluded(sending: [])
   }

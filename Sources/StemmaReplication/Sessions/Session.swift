@@ -301,7 +301,7 @@ extension Session {
   /// Records events that the peer holds; throws if they differ from this node's. Ignores partitions
   /// without rights: an error would show what this node holds of them.
   mutating func learn(_ all: VersionVector) throws(ReplicationError) {
-    let theirs = all.restricted { node.readable.contains($0) || node.writable.contains($0) }
+    let theirs = permitted(all)
     if let fork = versionVector.restricted(to: { theirs.partitions[$0] != nil }).fork(
       against: theirs, names: names)
     {
@@ -309,6 +309,11 @@ extension Session {
     }
     summary.peerVector.formUnion(theirs)
     retire(versionVector.origins(node.greeting.ownOrigins, behind: theirs))
+  }
+
+  /// The part of a peer's statement for which it has rights.
+  func permitted(_ theirs: VersionVector) -> VersionVector {
+    theirs.restricted { node.readable.contains($0) || node.writable.contains($0) }
   }
 
   mutating func retire(_ origins: [Origin]) {
