@@ -45,8 +45,12 @@ let optimized: [SwiftSetting] =
       ["-O", "-wmo", "-num-threads", "2", "-assert-config", "Debug"], .when(configuration: .debug))
   ]
 
-func module(_ name: String, _ dependencies: [Target.Dependency] = [], isHot: Bool = false) -> Target {
-  .target(name: name, dependencies: dependencies, swiftSettings: strict + (isHot ? optimized : []))
+func module(
+  _ name: String, _ dependencies: [Target.Dependency] = [], isHot: Bool = false, resources: [Resource] = []
+) -> Target {
+  .target(
+    name: name, dependencies: dependencies, resources: resources,
+    swiftSettings: strict + (isHot ? optimized : []))
 }
 
 func tests(_ name: String, _ dependencies: [Target.Dependency], exclude: [String] = []) -> Target {
@@ -89,7 +93,7 @@ let package = Package(
     module("StemmaImport", ["StemmaNode", "CZlib"], isHot: true),
     module("StemmaHistory", ["StemmaNode"], isHot: true),
     module("StemmaSync", ["StemmaNode"]),
-    module("StemmaHTTP", ["StemmaSync", crypto] + network),
+    module("StemmaHTTP", ["StemmaSync", crypto] + network, resources: [.embedInCode("openapi.json")]),
     module("StemmaSimulation", ["StemmaMerge", "StemmaLog"], isHot: true),
     .macro(name: "StemmaMacros", dependencies: syntax, swiftSettings: strict),
     module("Stemma", ["StemmaNode", "StemmaHistory", "StemmaMacros", grdb, sqlite]),

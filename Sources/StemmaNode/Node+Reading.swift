@@ -215,7 +215,7 @@ extension Node {
   }
 
   /// Digests of one partition. They are equal on two nodes exactly if log and rows are equal.
-  package struct PartitionDigest: Sendable {
+  package struct PartitionDigest: Hashable, Codable, Sendable {
     package var partition: String
     package var events: UInt64
     /// The sum of the hashes of its streams.

@@ -221,39 +221,27 @@ extension Node {
 
   /// Compares the version vector with a peer's, within both scopes.
   private func lag(behind remote: RemotePeer) throws(NodeError) -> NodeStatus.Peer {
-    // A peer on another machine is not asked. Its last exchange shows when it was reached.
     let own = try reading { try $0.versionVector() }
-    guard PeerAddress(remote.address).isDirectory else {
-      let held = try PeerVectors(directory: directory, ports: ports).vector(of: remote.address)
-      let lag = held.map { own.lag(against: $0).filter { metadata.scope.contains($0.partition) } }
-      return NodeStatus.Peer(
-        name: remote.name, address: remote.address,
-        lag: lag?.filter { $0.behind > 0 || $0.ahead > 0 }
-          .map { ($0.partition.description, $0.behind, $0.ahead) }, isRemembered: true,
-        lastExchange: remote.lastExchange)
-    }
-    let theirs: VersionVector
-    let theirScope: Scope
-    do throws(NodeError) {
-      let peer = try Self.open(at: remote.address, options.ofPeer(writes: false))
-      theirs = try peer.reading { try $0.versionVector() }
-      theirScope = peer.metadata.scope
-    } catch {
+    let isRemembered = !PeerAddress(remote.address).isDirectory
+    let theirs: TransferRequest?
+    do throws(NodeError) { theirs = try holding(of: remote) } catch {
       return NodeStatus.Peer(
         name: remote.name, address: remote.address, lag: nil,
         problem: "cannot be read: \(Explanations.text(of: error))", lastExchange: remote.lastExchange)
     }
     let scope = metadata.scope
-    let lag = own.lag(against: theirs).filter {
-      scope.contains($0.partition) && theirScope.contains($0.partition)
+    let lag = theirs.map { theirs in
+      own.lag(against: theirs.versionVector).filter {
+        scope.contains($0.partition) && theirs.scope.contains($0.partition)
+      }
     }
-    let isForked = lag.contains { !$0.forked.isEmpty }
+    let isForked = !isRemembered && (lag ?? []).contains { !$0.forked.isEmpty }
     return NodeStatus.Peer(
       name: remote.name, address: remote.address,
-      lag: lag.filter { $0.behind > 0 || $0.ahead > 0 }
+      lag: lag?.filter { $0.behind > 0 || $0.ahead > 0 }
         .map { ($0.partition.description, $0.behind, $0.ahead) },
       problem: isForked ? "forked: it holds other events under one of the shared origins" : nil,
-      lastExchange: remote.lastExchange, isForked: isForked)
+      isRemembered: isRemembered, lastExchange: remote.lastExchange, isForked: isForked)
   }
 }
 

@@ -8,6 +8,8 @@ import StemmaReplication
 package final class ShellLink: PeerLink {
   private let process = Process()
   private let address: String
+  /// Runs a command of the tool at the peer.
+  private let arguments: (String) -> [String]
   private let socket: FileHandle
   private var stream: MessageStream
   package private(set) var greeting: Greeting
@@ -35,11 +37,9 @@ package final class ShellLink: PeerLink {
     let theirs = FileHandle(fileDescriptor: ends[1], closeOnDealloc: true)
     socket = FileHandle(fileDescriptor: ends[0], closeOnDealloc: true)
     stream = MessageStream(ByteStream(input: ends[0], output: ends[0]))
-    let quoted = "'" + path.replacing("'", with: "'\\''") + "'"
-    process.executableURL = URL(fileURLWithPath: "/bin/sh")
-    process.arguments = [
-      "-c", "exec \(command) \"$@\"", "sh", host, "stemma -C \(quoted) serve --stdio",
-    ]
+    arguments = { ["-c", "exec \(command) \"$@\"", "sh", host, "stemma -C \(Self.quoted(path)) \($0)"] }
+    process.executableURL = Self.interpreter
+    process.arguments = arguments("serve --stdio")
     process.standardInput = theirs
     process.standardOutput = theirs
     // A placeholder until the peer has answered.
@@ -85,6 +85,37 @@ package final class ShellLink: PeerLink {
     }
     return message
   }
+
+  package func digests(of patterns: [String]) throws(NodeError) -> [Node.PartitionDigest] {
+    let asking = Process()
+    let output = Pipe()
+    asking.executableURL = Self.interpreter
+    asking.arguments = arguments(
+      "digest --ndjson" + patterns.map { " --partition \(Self.quoted($0))" }.joined())
+    asking.standardInput = FileHandle.nullDevice
+    asking.standardOutput = output
+    do {
+      try asking.run()
+      let text = try output.fileHandleForReading.readToEnd() ?? Data()
+      asking.waitUntilExit()
+      guard asking.terminationStatus == 0 else {
+        throw NodeError.notAPeer(
+          path: address, reason: "it gave no digests (status \(asking.terminationStatus))")
+      }
+      let decoder = JSONDecoder()
+      return try text.split(separator: UInt8(ascii: "\n")).map {
+        try decoder.decode(Node.PartitionDigest.self, from: $0)
+      }
+    } catch let error as NodeError {
+      throw error
+    } catch {
+      throw .notAPeer(path: address, reason: "its digests cannot be read: \(error.localizedDescription)")
+    }
+  }
+
+  private static let interpreter = URL(fileURLWithPath: "/bin/sh")
+
+  private static func quoted(_ text: String) -> String { "'" + text.replacing("'", with: "'\\''") + "'" }
 
   package func close(after error: NodeError?) throws(NodeError) -> [Notice] {
     if let error {

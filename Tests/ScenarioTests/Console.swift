@@ -77,6 +77,18 @@ struct ConsolePage {
     return lines
   }
 
+  /// The outputs of commands that one shell runs, in which programs may go on in the background.
+  /// Status and streams are shown as by `run` with a single command.
+  static func run(_ commands: [String], in directory: String) throws -> [String] {
+    let marker = "next-\(UUID().uuidString)"
+    let errors = "'\(directory)/.errors'"
+    let steps = commands.map {
+      "{ \($0)\n} 2> \(errors); status=$?; cat \(errors); [ $status = 0 ] || echo \"[$status]\"; echo \(marker)\n"
+    }
+    let script = "trap 'kill $(jobs -p) 2>/dev/null' EXIT\n" + steps.joined()
+    return try shell(script, in: directory).output.components(separatedBy: "\(marker)\n").dropLast()
+  }
+
   /// The page with replaced outputs, one per step.
   func text(with outputs: [[String]]) -> String {
     var text = lines

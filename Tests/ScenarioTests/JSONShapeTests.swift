@@ -39,6 +39,15 @@ struct JSONShapeTests {
     stemma -C field push --json
     stemma -C shop update Customer bob name=Bert
     stemma -C field sync --json
+    stemma -C field verify --against source --json
+    stemma -C shop verify --against field --partition Team --json
+    stemma -C field create Team id=here name=Here
+    stemma -C field verify --against source --json || test $? = 1
+    stemma -C field create Visit site=here number=1
+    stemma -C field verify --against source --json || test $? = 1
+    stemma -C shop verify --against field --json || test $? = 1
+    stemma -C field push
+    stemma -C field show field:1 --partition site=here --json
     stemma clone field third --name third --partition Customer --partition site=t
     stemma -C field remote add third third
     stemma -C shop update Customer bob name=Bart

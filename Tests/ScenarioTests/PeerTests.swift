@@ -1,4 +1,5 @@
 import Foundation
+import StemmaSimulation
 import Testing
 
 /// The ways to reach a peer. Each scenario holds for all of them.
@@ -50,6 +51,13 @@ final class Peers {
   @discardableResult
   func stemma(
     _ arguments: String..., sourceLocation: SourceLocation = #_sourceLocation
+  ) throws -> Tool.Result {
+    try stemma(arguments, sourceLocation: sourceLocation)
+  }
+
+  @discardableResult
+  func stemma(
+    _ arguments: [String], sourceLocation: SourceLocation = #_sourceLocation
   ) throws -> Tool.Result {
     let result = try Tool.run(Tool.path, arguments, in: work.path, environment: environment)
     #expect(
@@ -118,6 +126,45 @@ final class Peers {
       let again = try peers.stemma("-C", "field", verb, "--json").object()
       #expect(again.number("events") == 0)
     }
+  }
+
+  @Test("digests show which partitions differ, and an event where it is", arguments: Reach.allCases)
+  func comparison(reach: Reach) throws {
+    let peers = try Peers(reach)
+    try peers.make("hq")
+    for tenant in ["a", "b", "c"] { try peers.write("hq", tenant, "1") }
+    let address = try peers.address("hq")
+    try peers.stemma(
+      "clone", address, "field", "--name", "field", "--partition", "tenant=a", "--partition", "tenant=b")
+    let equal = try peers.stemma("-C", "field", "verify", "--against", "source", "--json").object()
+    #expect(equal.number("equal") == 2 && equal.array("differences").isEmpty)
+    try peers.write("field", "a", "2")
+    let different = try peers.attempt("-C", "field", "verify", "--against", address, "--json")
+    #expect(different.status == 1, "\(different.errors)")
+    let found = try different.object()
+    #expect(found.number("equal") == 1)
+    #expect(found.array("differences").map { $0.text("partition") } == ["tenant=a"])
+    #expect(
+      try peers.attempt("-C", "field", "verify", "--against", address, "--partition", "tenant=b").status == 0)
+
+    func durability() throws -> [String: Any] {
+      let event = try peers.stemma(
+        "-C", "field", "show", "field:1", "--partition", "tenant=a", "--json"
+      ).object()
+      return try #require(event["durability"] as? [String: Any])
+    }
+    let local = try durability()
+    #expect(local["isEverywhere"] as? Bool == false)
+    #expect(local.array("peers").map { $0["hasEvent"] as? Bool } == [false])
+    try peers.stemma("-C", "field", "push")
+    let everywhere = try durability()
+    #expect(everywhere["isEverywhere"] as? Bool == true)
+    #expect((everywhere["acknowledgedBy"] as? [String])?.count == 1)
+    // An exchange of one partition keeps what is known of others.
+    try peers.stemma("-C", "field", "sync", "--partition", "tenant=b")
+    #expect(try durability()["isEverywhere"] as? Bool == true)
+    let status = try peers.stemma("-C", "field", "status", "--json").object().array("peers")[0]
+    #expect(status.number("ahead") == 0 && status.number("behind") == 0)
   }
 
   @Test("a node between two others relays what it holds", arguments: Reach.allCases)
@@ -210,6 +257,11 @@ struct RealPeerTests {
     try peers.stemma("-C", "a", "import", RealData.path("nodes-grdb/node-a.ndjson.gz"))
     try peers.stemma("-C", "b", "import", RealData.path("nodes-grdb/node-b.ndjson.gz"))
     try peers.stemma("-C", "b", "sync")
+    try Self.checkNodes(peers)
+  }
+
+  /// Both nodes hold what the oracle says, and the same.
+  private static func checkNodes(_ peers: Peers) throws {
     let conflicts = try peers.stemma("-C", "a", "conflicts", "--ndjson").output
     try peers.work.write("conflicts.ndjson", conflicts)
     let python = try #require(RealData.python)
@@ -222,5 +274,73 @@ struct RealPeerTests {
     #expect(checked.status == 0, "\(checked.output)\(checked.errors)")
     #expect(checked.output.contains("violations 0"))
     #expect(try peers.digests("a") == peers.digests("b"))
+  }
+
+  /// The same nodes meet only through files. Each imports its changes in four parts and makes a
+  /// bundle after each.
+  @Test("no violation by bundles in any order, one of them lost and sent again")
+  func realBundles() throws {
+    let peers = try Peers(.directory)
+    let work = peers.work
+    let schema = RealData.path("nodes-grdb/schema.graphql")
+    for node in ["a", "b"] { try work.stemma("init", node, "--schema", schema, "--name", node) }
+    try peers.stemma("-C", "a", "import", RealData.path("nodes-grdb/base.ndjson.gz"))
+    try peers.stemma("-C", "a", "bundle", "create", "a0")
+    try peers.stemma("-C", "b", "bundle", "apply", "a0")
+    var random = SplitMix64(seed: 36)
+    for node in ["a", "b"] {
+      let unpacked = try ConsolePage.run(
+        "gunzip -c '\(RealData.path("nodes-grdb/node-\(node).ndjson.gz"))' > \(node).ndjson && split -n l/4 -d -a 1 \(node).ndjson \(node)-part-",
+        in: work.path, showsStatus: true)
+      try #require(unpacked == [])
+      var since = "a0"
+      for part in 1...4 {
+        try peers.stemma("-C", node, "import", "\(node)-part-\(part - 1)")
+        try peers.stemma("-C", node, "bundle", "create", "\(node)\(part)", "--since", since)
+        since = "\(node)\(part)"
+      }
+    }
+    for (node, other) in [("b", "a"), ("a", "b")] {
+      let lost = Int.random(in: 1...4, using: &random)
+      // In any order, each round adds at least one bundle of those before the lost one.
+      for round in 1...8 {
+        let sent = (1...4).filter { round > 4 || $0 != lost }.shuffled(using: &random)
+        for number in sent {
+          let applied = try peers.attempt("-C", node, "bundle", "apply", "\(other)\(number)")
+          #expect(applied.status == 0 || applied.status == 69, "\(applied.errors)")
+          if round < 5, number > lost { #expect(applied.status == 69) }
+        }
+      }
+    }
+    try Self.checkNodes(peers)
+  }
+
+  @Test("three partitions of git-grdb over HTTP are exact, and the server reads about what it ships")
+  func realPartitions() throws {
+    let peers = try Peers(.http)
+    try peers.work.stemma("init", "hq", "--schema", RealData.path("git-grdb/schema.graphql"), "--name", "hq")
+    try peers.stemma(
+      "-C", "hq", "import", "--segment-size", "200000", RealData.path("git-grdb/mutations.ndjson.gz"))
+    let node = try ServedNode("hq", in: peers.work)
+    let partitions = ["Documentation", "GRDB Tests", "DemoApps"]
+    try peers.stemma(
+      Array(
+        ["clone", node.url, "field", "--name", "field"]
+          + partitions.flatMap { ["--partition", "partition=\($0)"] }))
+    try peers.work.write(
+      "export.ndjson", try peers.stemma("-C", "field", "export", "File", "FileAuthor").output)
+    try RealData.check(
+      "git-grdb",
+      ["--ndjson", peers.work.file("export.ndjson"), "--model", "File", "--model", "FileAuthor"]
+        + partitions.flatMap { ["--partition", "partition=\($0)"] }, in: peers.work)
+    try peers.stemma("-C", "field", "verify", "--against", "source")
+    let metrics = try node.answer("/metrics", in: peers.work).body
+    func counter(_ name: String) throws -> Double {
+      let line = try #require(metrics.split(separator: "\n").first { $0.hasPrefix(name + " ") })
+      return try #require(Double(line.split(separator: " ")[1]))
+    }
+    let (read, sent) = (try counter("stemma_log_read_bytes_total"), try counter("stemma_sent_bytes_total"))
+    print("the server read \(Int(read)) bytes and sent \(Int(sent))")
+    #expect(read < sent * 2)
   }
 }

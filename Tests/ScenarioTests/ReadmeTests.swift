@@ -24,9 +24,9 @@ struct ReadmeTests {
     let work = try Workplace()
     let steps = try ConsolePage(ConsolePage.root.appendingPathComponent(page)).steps
     #expect(steps.count > (page == "README.md" ? 10 : 0))
-    for step in steps {
-      let printed = try ConsolePage.run(step.command, in: work.path, showsStatus: true).joined(
-        separator: "\n")
+    let outputs = try ConsolePage.run(steps.map(\.command), in: work.path)
+    try #require(outputs.count == steps.count)
+    for (step, printed) in zip(steps, outputs) {
       let wanted = step.output.joined(separator: "\n")
       #expect(
         normalized(printed).trimmed == normalized(wanted).trimmed, "$ \(step.command)\nprinted:\n\(printed)")

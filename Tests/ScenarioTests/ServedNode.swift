@@ -40,6 +40,12 @@ final class Background {
   var isRunning: Bool { process.isRunning }
   var errorText: String { (try? String(contentsOf: errors, encoding: .utf8)) ?? "" }
 
+  /// Waits for the end of the program and returns its exit status.
+  func wait() -> Int32 {
+    process.waitUntilExit()
+    return process.terminationStatus
+  }
+
   /// Ends the program with a signal and returns its exit status.
   @discardableResult
   func end(_ signal: Int32 = SIGTERM) -> Int32 {
@@ -73,14 +79,31 @@ final class ServedNode {
 
   var port: Int { Int(url.split(separator: ":").last ?? "") ?? 0 }
 
-  /// The status and body of a request.
+  struct Answer {
+    var status: Int
+    /// The media type without parameters.
+    var type: String
+    var body: String
+  }
+
+  /// The answer to a request of curl. It must be one that `openapi.json` describes.
   func answer(
-    _ path: String, _ arguments: [String] = [], in work: Workplace
-  ) throws -> (status: Int, body: String) {
+    _ path: String, _ arguments: [String] = [], in work: Workplace,
+    sourceLocation: SourceLocation = #_sourceLocation
+  ) throws -> Answer {
     let result = try Tool.run(
-      "/usr/bin/env", ["curl", "-sS", "--max-time", "20", "-w", "\n%{http_code}"] + arguments + [url + path],
+      "/usr/bin/env",
+      ["curl", "-sS", "--max-time", "20", "-w", "\n%{http_code} %{content_type}"] + arguments + [url + path],
       in: work.path)
     let lines = result.output.split(separator: "\n", omittingEmptySubsequences: false)
-    return (Int(lines.last ?? "") ?? 0, lines.dropLast().joined(separator: "\n"))
+    let words = (lines.last ?? "").split(separator: " ")
+    let answer = Answer(
+      status: Int(words.first ?? "") ?? 0,
+      type: words.count > 1 ? String(words[1].prefix { $0 != ";" }) : "",
+      body: lines.dropLast().joined(separator: "\n"))
+    let method = arguments.contains("--data-binary") ? "POST" : "GET"
+    let contradiction = try APIDescription().contradiction(answer, to: method, path)
+    #expect(contradiction == nil, "\(answer)", sourceLocation: sourceLocation)
+    return answer
   }
 }

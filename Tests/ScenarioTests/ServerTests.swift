@@ -29,6 +29,10 @@ struct ServerTests {
       #expect(try node.answer(path, bearer(token + "x"), in: peers.work).status == 401)
     }
     #expect(try node.answer("/healthz", in: peers.work).status == 200)
+    #expect(try node.answer("/v1/openapi.json", in: peers.work).status == 200)
+    // Counters of all partitions, although without names.
+    #expect(try node.answer("/metrics", bearer(token), in: peers.work).status == 403)
+    #expect(try node.answer("/v1/digests?partition=%5B", bearer(token), in: peers.work).status == 422)
     #expect(try node.answer("/v1/node", bearer(token), in: peers.work).status == 200)
     try peers.stemma("-C", "hq", "token", "revoke", "field")
     // Another one is left, so the node does not become open to everybody.
@@ -165,15 +169,16 @@ struct ServerTests {
     try peers.write("hq", "a", "1")
     let node = try ServedNode("hq", in: peers.work)
     let python = try #require(RealData.python)
-    // 500 idle connections, 50 slow heads, 20 slow bodies, 4 endless bodies.
+    // 2,000 idle connections, 50 slow heads, 20 slow bodies, 4 endless bodies.
     try peers.work.write(
       "clients.py",
       """
-      import socket, sys, threading, time
+      import resource, socket, sys, threading, time
+      resource.setrlimit(resource.RLIMIT_NOFILE, (4096, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
       port = int(sys.argv[1]); held = []
       def connect():
           s = socket.create_connection(("127.0.0.1", port)); held.append(s); return s
-      for _ in range(500): connect()
+      for _ in range(2000): connect()
       for _ in range(50): connect().sendall(b"POST /v1/pull HTTP/1.1\\r\\nHost: x\\r\\nX-Slow: ")
       for _ in range(20): connect().sendall(b"POST /v1/push HTTP/1.1\\r\\nHost: x\\r\\nContent-Length: 900\\r\\n\\r\\nabc")
       def endless():
@@ -201,6 +206,34 @@ struct ServerTests {
     }
     clients.end(SIGKILL)
     #expect(node.program.end() == 0)
+  }
+
+  @Test("the examples of PROTOCOL.md work as printed")
+  func examples() throws {
+    let (peers, node, token) = try guarded()
+    let page = try String(
+      contentsOf: ConsolePage.root.appendingPathComponent("docs/PROTOCOL.md"), encoding: .utf8)
+    let examples = try #require(page.components(separatedBy: "**Examples.**").last)
+    let script = try #require(examples.components(separatedBy: "```sh\n").dropFirst().first)
+      .components(separatedBy: "```")[0]
+    let messages: [SessionMessage] = [
+      .greeting(Greeting(logID: LogID(1), nodeName: "x", origins: [], schema: "", scope: .everything)),
+      .request(TransferRequest(scope: NarrowedScope(.everything), versionVector: VersionVector())),
+    ]
+    let framed = messages.map(\.encoded).flatMap { message in
+      withUnsafeBytes(of: UInt32(message.count).bigEndian) { Array($0) } + message
+    }
+    try Data(framed).write(to: URL(fileURLWithPath: peers.work.file("hello.bin")))
+    // The stream of changes does not end.
+    try peers.work.write(
+      "examples.sh",
+      "set -e\ncurl() { command curl -fsS \"$@\" || [ $? = 28 ]; }\n"
+        + script.replacing("-N", with: "-N --max-time 1"))
+    let result = try Tool.run(
+      "/bin/bash", ["examples.sh"], in: peers.work.path, environment: ["URL": node.url, "TOKEN": token])
+    #expect(result.status == 0, "\(result.errors)")
+    #expect(script.components(separatedBy: "curl ").count == 7)
+    for file in ["greeting", "answer"] { #expect(try peers.work.bytes(file).count > 100) }
   }
 
   @Test("a change is hinted to a stream, and a follower shows it")
@@ -249,8 +282,11 @@ struct ServerTests {
     #expect(checked.status == 0 && checked.output.contains("Verify return code: 0"), "\(checked.output)")
     try peers.stemma("clone", node.url, "field", "--name", "field", "--ca", "cert.pem")
     #expect(try peers.digests("field") == peers.digests("hq"))
-    // An unknown certificate is refused.
-    #expect(try peers.attempt("-C", "field", "pull").status == 69)
+    // The clone keeps the authority; another node does not know the certificate.
+    try peers.stemma("-C", "field", "pull")
+    let refused = try peers.attempt("-C", "hq", "pull", node.url)
+    #expect(refused.status == 69)
+    #expect(refused.errors.contains("its certificate is not trusted"), "\(refused.errors)")
   }
 
   @Test("a server beyond this machine needs a certificate and tokens")

@@ -29,4 +29,17 @@ struct OutsidePackageTests {
     #expect(process.terminationStatus == 0)
     #expect(text == "Tim B.: Go Frontend!\n[nil]\n")
   }
+
+  @Test(
+    "the library links no network stack", .enabled(if: program != nil, "STEMMA_OUTSIDE is not set"))
+  func links() throws {
+    let list = try #require(Self.program) + ".product/Objects.LinkFileList"
+    let objects = try String(contentsOfFile: list, encoding: .utf8)
+    let modules = Set(objects.matches(of: #/([^\/\n]+)\.build\//#).map { String($0.1) })
+    #expect(modules.isSuperset(of: ["teams", "Stemma", "StemmaNode", "GRDB"]), "\(modules.sorted())")
+    let network = modules.filter { name in
+      ["NIO", "CNIO", "HTTP", "AsyncHTTP", "Hummingbird", "StemmaHTTP"].contains { name.hasPrefix($0) }
+    }
+    #expect(network.isEmpty, "\(network.sorted())")
+  }
 }

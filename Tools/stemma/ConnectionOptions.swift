@@ -34,7 +34,8 @@ struct TokenOptions: ParsableArguments {
   @Option(
     name: .customLong("ca"),
     help: ArgumentHelp(
-      "A file of certificates to trust instead of the system's (default: STEMMA_CA).", valueName: "file"),
+      "A file of certificates to trust instead of the system's; kept likewise (default: STEMMA_CA, or the kept one).",
+      valueName: "file"),
     completion: .file())
   var authorities: String?
 
@@ -60,16 +61,22 @@ struct TokenOptions: ParsableArguments {
     let kept = try node.map { (node) throws(NodeError) in
       try Credentials(of: node.directory, node.ports)[address]
     }
-    let authorities = authorities ?? ProcessInfo.processInfo.environment["STEMMA_CA"]
-    return HTTPOptions(token: try named() ?? kept ?? nil, authorities: authorities)
+    return HTTPOptions(
+      token: try named() ?? kept?.token, authorities: namedAuthorities ?? kept?.authorities)
   }
 
-  /// Keeps the named token for later exchanges.
+  private var namedAuthorities: String? {
+    let named = authorities ?? ProcessInfo.processInfo.environment["STEMMA_CA"] ?? ""
+    return named.isEmpty ? nil : PeerAddress.absolute(named)
+  }
+
+  /// Keeps the named token and authorities for later exchanges.
   func keep(for address: String, in directory: String, _ ports: Ports) throws(NodeError) {
-    guard case .http = PeerAddress(address), let token = try named() else { return }
+    guard case .http = PeerAddress(address) else { return }
     var credentials = try Credentials(of: directory, ports)
-    guard credentials[address] != token else { return }
-    credentials[address] = token
-    try credentials.save(in: directory)
+    let kept = credentials[address]
+    credentials[address] = HTTPOptions(
+      token: try named() ?? kept.token, authorities: namedAuthorities ?? kept.authorities)
+    if credentials[address] != kept { try credentials.save(in: directory) }
   }
 }

@@ -36,12 +36,14 @@ struct Show: ParsableCommand {
       // The outcome may depend on missing events.
       if missing == nil { account = try node.account(of: noted.event.id, in: life) }
     }
+    let places = try EventPlaces(of: noted.event.id, in: noted.event.partition, node)
     if format.isJSON {
-      Output.line(json(noted, account, description))
+      Output.line(json(noted, account, description, places))
     } else {
       Pager.begin()
       for line in text.lines(noted.stored, noted.message, changes: account?.changes) { Output.line(line) }
       if let account { write(account, description, description.model(of: noted.event)) }
+      Output.line("    Durability: \(printable(places.text)).")
     }
     Output.flush()
     if let missing { throw NodeError.missing(missing) }
@@ -103,9 +105,12 @@ struct Show: ParsableCommand {
     }
   }
 
-  private func json(_ noted: LoggedEvent, _ account: EventAccount?, _ description: EventDescription) -> JSON {
-    let event = description.json(noted.stored, noted.message)
-    guard let account, case .object(let members) = event else { return event }
+  private func json(
+    _ noted: LoggedEvent, _ account: EventAccount?, _ description: EventDescription, _ places: EventPlaces
+  ) -> JSON {
+    guard case .object(var members) = description.json(noted.stored, noted.message) else { return .null }
+    members.append(("durability", places.json))
+    guard let account else { return .object(members) }
     func names(_ ids: [EventID]) -> JSON { .array(ids.map { .string(description.name($0)) }) }
     return .object(
       members + [

@@ -10,14 +10,32 @@ struct Verify: ParsableCommand {
     discussion: """
       Says what is corrupt, which events that took, how many can still be read, and the command that repairs it; exits with \
       1 then. `stemma inspect FILE` shows the bytes.
+      --against compares the digests of the partitions that both hold with those of a peer, instead; exits with 1 if some \
+      differ.
       Examples:
         stemma verify
+        stemma verify --against hq --partition tenant=acme
         stemma verify --json | jq -r '.repair[0]'
       """)
+  @Option(
+    help: ArgumentHelp(
+      "Compare with a remote by name, another node's directory, HOST:PATH, or a URL.", valueName: "peer"),
+    completion: .remoteNames)
+  var against: String?
+  @Option(
+    parsing: .singleValue,
+    help: ArgumentHelp("With --against: only these partitions; may be repeated.", valueName: "pattern"))
+  var partition: [String] = []
+  @OptionGroup var connection: ConnectionOptions
   @OptionGroup var format: FormatOptions
   @OptionGroup var options: NodeOptions
 
+  func validate() throws {
+    if against == nil, !partition.isEmpty { throw ValidationError("--partition needs --against") }
+  }
+
   func run() throws {
+    if let against { return try compare(with: against) }
     let bar = ProgressBar("verifying")
     let report = try Node.verify(at: try options.locate(), options: options.opening(.read, progress: bar))
     bar.finish()
@@ -28,6 +46,24 @@ struct Verify: ParsableCommand {
     }
     Output.flush()
     if report.isCorrupt || report.isUnfinished { throw ExitCode.no }
+  }
+
+  private func compare(with peer: String) throws {
+    let node = try options.open()
+    guard let remote = try node.peers(peer).first else { return }
+    let comparison = try PeerComparison(
+      node, with: remote, partitions: partition,
+      connect: connection.connections(node.options, progress: { _, _ in }).connect)
+    if format.isJSON {
+      Output.line(comparison.json(peer))
+    } else {
+      for difference in comparison.differences { Output.line(printable(difference.text)) }
+      Output.line(
+        "\(counted(comparison.equal, "partition")) equal, \(comparison.differences.count) "
+          + (comparison.differences.count == 1 ? "differs" : "differ"))
+    }
+    Output.flush()
+    if !comparison.differences.isEmpty { throw ExitCode.no }
   }
 
   private func write(_ report: VerificationReport) {

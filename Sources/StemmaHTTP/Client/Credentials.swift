@@ -2,15 +2,14 @@ import Foundation
 import StemmaLog
 import StemmaNode
 
-/// `credentials.json` of a node: the tokens with which it reaches its peers, by address. Only its
-/// owner can read it.
+/// `credentials.json` of a node: how it reaches its peers, by address. Only its owner can read it.
 package struct Credentials: Sendable {
   package static let fileName = "credentials.json"
   private static let limit = 1 << 20
 
-  private var tokens: [String: String] = [:]
+  private var known: [String: HTTPOptions] = [:]
 
-  /// - Throws: `.badMetadata` if the file is not an object of texts.
+  /// - Throws: `.badMetadata` if the file cannot be decoded.
   package init(of directory: String, _ ports: Ports) throws(NodeError) {
     let path = directory + "/" + Self.fileName
     let bytes: [UInt8]
@@ -18,15 +17,15 @@ package struct Credentials: Sendable {
       if error.isNotFound { return }
       throw .log(error)
     }
-    do { tokens = try JSONDecoder().decode([String: String].self, from: Data(bytes)) } catch {
-      throw .badMetadata(path: path, what: "it is not an object of tokens")
+    do { known = try JSONDecoder().decode([String: HTTPOptions].self, from: Data(bytes)) } catch {
+      throw .badMetadata(path: path, what: "it is not an object of tokens and authorities by address")
     }
   }
 
   /// - Parameter address: in the form that `stemma.json` keeps.
-  package subscript(address: String) -> String? {
-    get { tokens[PeerAddress.stored(address)] }
-    set { tokens[PeerAddress.stored(address)] = newValue }
+  package subscript(address: String) -> HTTPOptions {
+    get { known[PeerAddress.stored(address)] ?? HTTPOptions() }
+    set { known[PeerAddress.stored(address)] = newValue }
   }
 
   package func save(in directory: String) throws(NodeError) {
@@ -34,7 +33,7 @@ package struct Credentials: Sendable {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
     try Node.wrapping {
-      let bytes = try encoder.encode(tokens)
+      let bytes = try encoder.encode(known)
       let aside = path + ".partial"
       // Readable for its owner before it has content.
       guard

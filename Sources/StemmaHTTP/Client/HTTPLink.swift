@@ -93,6 +93,10 @@ final class HTTPLink: PeerLink {
     } catch { throw server.nodeError(error) }
   }
 
+  func digests(of patterns: [String]) throws(NodeError) -> [Node.PartitionDigest] {
+    try server.digests(of: patterns)
+  }
+
   func close(after error: NodeError?) throws(NodeError) -> [Notice] {
     upload?.body.finish(error.map { _ in CancellationError() })
     if error != nil {

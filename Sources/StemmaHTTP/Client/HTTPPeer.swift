@@ -11,7 +11,7 @@ import StemmaReplication
 import StemmaSync
 
 /// How a client reaches servers.
-package struct HTTPOptions: Sendable, Hashable {
+package struct HTTPOptions: Sendable, Hashable, Codable {
   /// The secret of `Authorization: Bearer`; nil: none.
   package var token: String?
   /// A file of certificates, as PEM, that are trusted instead of the system's.
@@ -104,6 +104,28 @@ package final class HTTPPeer: Sendable {
     } catch { throw nodeError(error) }
   }
 
+  func digests(of patterns: [String]) throws(NodeError) -> [Node.PartitionDigest] {
+    var components = URLComponents()
+    components.queryItems = patterns.map { URLQueryItem(name: "partition", value: $0) }
+    // A plus sign would be read as a space.
+    let query = (components.percentEncodedQuery ?? "").replacing("+", with: "%2B")
+    var request = request("digests?" + query, .GET)
+    request.headers.replaceOrAdd(name: "accept", value: "application/json")
+    let answer = execute(request)
+    var bytes = Data()
+    do {
+      while let part = try answer.take() {
+        guard bytes.count + part.readableBytes <= HTTPLimits.statement else {
+          throw NodeError.notAPeer(path: address, reason: "its list of digests is longer than 64 MiB")
+        }
+        bytes += part.readableBytesView
+      }
+      return try JSONDecoder().decode([Node.PartitionDigest].self, from: bytes)
+    } catch is DecodingError {
+      throw .notAPeer(path: address, reason: "its digests cannot be read")
+    } catch { throw nodeError(error) }
+  }
+
   /// The stream of change hints.
   func changes() async throws -> HTTPClientResponse {
     let response = try await client.execute(request("changes", .GET), deadline: .distantFuture)
@@ -135,7 +157,7 @@ package final class HTTPPeer: Sendable {
         let response = try await client.execute(request, deadline: .distantFuture)
         guard response.status == .ok else {
           let body = try await response.body.collect(upTo: HTTPLimits.problem)
-          let isProblem = response.headers.first(name: "content-type") == "application/problem+json"
+          let isProblem = response.headers.first(name: "content-type") == Problem.contentType
           return answer.finish(
             Refusal(
               status: UInt(response.status.code), body: Array(body.readableBytesView), isProblem: isProblem))
@@ -157,6 +179,8 @@ package final class HTTPPeer: Sendable {
     case let refusal as Refusal: return nodeError(refusal)
     case let error as HTTPClientError where error == .remoteConnectionClosed || error == .readTimeout:
       return .replication(.incomplete("\(address): the connection was lost"))
+    case HTTPParserError.invalidEOFState, is IOError:
+      return .replication(.incomplete("\(address): the connection was lost"))
     default:
       return .notAPeer(path: address, reason: "it cannot be reached: \(Self.words(error))")
     }
@@ -168,6 +192,12 @@ package final class HTTPPeer: Sendable {
         return (first.error as? IOError).map { String(cString: strerror($0.errnoCode)) } ?? "\(first.error)"
       }
       return "its name is unknown"
+    }
+    if let error = error as? NIOSSLExtraError, error == .failedToValidateHostname {
+      return "its certificate is for another host"
+    }
+    if error is NIOSSLError, "\(error)".contains("CERTIFICATE_VERIFY_FAILED") {
+      return "its certificate is not trusted"
     }
     return "\(error)"
   }

@@ -43,7 +43,7 @@ struct ServerContext: RequestContext {
 struct AccessLog: RouterMiddleware {
   let metrics: ServerMetrics
   private static let verbs: Set = [
-    "node", "schema", "pull", "have", "push", "changes", "digests", "healthz", "metrics",
+    "node", "schema", "pull", "have", "push", "changes", "digests", "healthz", "metrics", OpenAPI.path,
   ]
 
   func handle(
@@ -56,8 +56,10 @@ struct AccessLog: RouterMiddleware {
     record.update { $0.verb = Self.verbs.contains(verb) ? verb : "other" }
     var response: Response
     do { response = try await next(request, context) } catch let error as any HTTPResponseError {
-      response = try error.response(from: request, context: context)
+      let problem = error as? Problem ?? Problem(error.status)
+      response = try problem.response(from: request, context: context)
     }
+    assert(OpenAPI.describes(response, to: request), "openapi.json has no \(response.status) of \(verb)")
     let status = response.status.code
     let (body, logger, metrics) = (response.body, context.logger, metrics)
     response.body = ResponseBody(contentLength: body.contentLength) { writer in

@@ -8,13 +8,6 @@ import StemmaSchema
 
 /// Resources for programs that are no peers.
 struct Inspections: Sendable {
-  private struct Digest: Encodable {
-    var partition: String
-    var events: UInt64
-    var log: String
-    var tables: String
-  }
-
   let pool: NodePool
 
   func add(to router: RouterGroup<ServerContext>) {
@@ -33,9 +26,7 @@ struct Inspections: Sendable {
       let wanted = request.uri.queryParameters.getAll("partition")
       let digests = try await reading(for: context.grant.name) { node in
         let scope = try Node.scope(wanted.isEmpty ? Scope.everything.patterns : wanted)
-        return try node.digests(within: [scope, readable]).map {
-          Digest(partition: $0.partition, events: $0.events, log: $0.log, tables: $0.tables)
-        }
+        return try node.digests(within: [scope, readable])
       }
       return try Response.json(digests)
     }

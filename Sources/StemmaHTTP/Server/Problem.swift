@@ -10,6 +10,8 @@ import StemmaSync
 /// `code` is an `ErrorCode`, as on the command line. `refusal` is the session message of the error
 /// in base 64, for a peer.
 struct Problem: HTTPResponseError {
+  static let contentType = "application/problem+json"
+
   private struct Document: Encodable {
     var type = "about:blank"
     var title: String
@@ -37,6 +39,12 @@ struct Problem: HTTPResponseError {
   static let slow = Problem(
     status: .requestTimeout, code: ErrorCode.incomplete.rawValue, title: "the body arrived too slowly",
     closes: true)
+  /// An error of the router, such as an unknown path.
+  init(_ status: HTTPResponse.Status) {
+    let code: ErrorCode = status == .notFound ? .notFound : .malformed
+    self.init(status: status, code: code.rawValue, title: status.reasonPhrase.lowercased())
+  }
+
   static func malformed(_ title: String) -> Problem {
     Problem(status: .badRequest, code: ErrorCode.malformed.rawValue, title: title)
   }
@@ -72,7 +80,7 @@ struct Problem: HTTPResponseError {
     let document = Document(
       title: title, status: status.code, code: code,
       refusal: refusal.map { Data(SessionMessage.refusal($0).encoded).base64EncodedString() })
-    var headers: HTTPFields = [.contentType: "application/problem+json"]
+    var headers: HTTPFields = [.contentType: Self.contentType]
     if status == .unauthorized { headers[.wwwAuthenticate] = "Bearer" }
     if status == .serviceUnavailable { headers[.retryAfter] = "1" }
     if closes { headers[.connection] = "close" }

@@ -61,6 +61,7 @@ package struct Server: Sendable {
     let router = Router(context: ServerContext.self)
     router.add(middleware: AccessLog(metrics: metrics))
     router.get("healthz") { _, _ in "ok\n" }
+    router.get("v1/\(OpenAPI.path)") { _, _ in OpenAPI.response }
     let access = Authentication(directory: opening.directory, ports: opening.ports, pool: pool)
     let resources = router.group().add(middleware: access)
     resources.get("metrics") { _, context in

@@ -39,7 +39,8 @@ package struct BundleSource {
       return BundleReceiver(held: try peer.durableVector(), scope: peer.metadata.scope)
     }
     let address = PeerAddress.stored(remote.address)
-    guard let held = try PeerVectors(directory: node.directory, ports: node.ports).vector(of: address) else {
+    let known = try PeerVectors(directory: node.directory, ports: node.ports).holding(of: address)
+    guard let held = known?.versionVector else {
       throw .notAPeer(
         path: remote.name,
         reason: "no exchange has recorded what it holds. Name a version vector with --since instead")

@@ -39,6 +39,10 @@ final class DirectoryLink: PeerLink {
     return message
   }
 
+  func digests(of patterns: [String]) throws(NodeError) -> [Node.PartitionDigest] {
+    try peer.digests(within: [try Node.scope(patterns)])
+  }
+
   func close(after error: NodeError?) throws(NodeError) -> [Notice] {
     try answering.finish(after: error)
     return peer.notices

@@ -106,6 +106,17 @@ extension Node {
     }
   }
 
+  /// The scope of a remote, and what it holds. A directory is read. Of a peer on another machine it
+  /// is the state after the last successful exchange; nil: there was none.
+  func holding(of remote: RemotePeer) throws(NodeError) -> TransferRequest? {
+    guard PeerAddress(remote.address).isDirectory else {
+      return try PeerVectors(directory: directory, ports: ports).holding(of: remote.address)
+    }
+    let peer = try Self.open(at: remote.address, options.ofPeer(writes: false))
+    return TransferRequest(
+      scope: NarrowedScope(peer.metadata.scope), versionVector: try peer.reading { try $0.versionVector() })
+  }
+
   // MARK: Clone
 
   /// Makes a node from another: its schema and some or all partitions. The source becomes the
@@ -298,7 +309,7 @@ extension Node {
       }
       throw error
     }
-    try record(LastExchange(at: ports.clock.milliseconds(), report), address, each: each, report.peerVector)
+    try record(LastExchange(at: ports.clock.milliseconds(), report), address, each: each, report)
     return report
   }
 
@@ -306,7 +317,7 @@ extension Node {
   private static let recordInterval: UInt64 = 60_000
 
   private func record(
-    _ exchange: LastExchange, _ address: String, each: Bool, _ vector: VersionVector? = nil
+    _ exchange: LastExchange, _ address: String, each: Bool, _ report: ExchangeReport? = nil
   ) throws(NodeError) {
     guard options.mode == .write, let remote = metadata.remotes.first(where: { $0.address == address })
     else { return }
@@ -317,8 +328,8 @@ extension Node {
       return
     }
     // A directory is compared with itself.
-    if let vector, !PeerAddress(address).isDirectory {
-      try PeerVectors(directory: directory, ports: ports).save(vector, of: address)
+    if let report, !PeerAddress(address).isDirectory {
+      try PeerVectors(directory: directory, ports: ports).record(report, of: address)
     }
     try withWriterLock { () throws(NodeError) in
       metadata = try Self.readMetadata(directory, ports)
@@ -469,6 +480,8 @@ extension Node {
     if !link.isRecorded { try acknowledge(summary, by: peer) }
     var report = ExchangeReport()
     report.peerVector = summary.peerVector
+    report.exchanged = summary.exchanged
+    report.peerScope = peer.scope
     report.pulled = summary.pulled.map { TransferReport($0, of: own) }
     report.pushed = summary.pushed.map { TransferReport($0) }
     report.notices = metadata.peerTypes.filter { $0.peer == peer.logID.description }

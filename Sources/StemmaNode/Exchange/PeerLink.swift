@@ -18,6 +18,8 @@ package protocol PeerLink: AnyObject {
   func send(_ message: SessionMessage) throws(NodeError)
   /// - Throws: `.replication(.incomplete)` if the peer has closed the connection.
   func receive() throws(NodeError) -> SessionMessage
+  /// The digests of the peer's partitions that fit these patterns. Not within a session.
+  func digests(of patterns: [String]) throws(NodeError) -> [Node.PartitionDigest]
   /// Ends the session; the peer refreshes its tables. No other call follows.
   ///
   /// - Parameter error: the reason, if the session failed.

@@ -40,6 +40,9 @@ package struct ExchangeReport: Sendable {
   package var notices: [Notice] = []
   /// The version vector of the peer in the exchanged partitions.
   package var peerVector = VersionVector()
+  /// These partitions; nil: none.
+  package var exchanged: NarrowedScope?
+  package var peerScope = Scope.nothing
   /// The reason why partitions were left out.
   package var missing: NodeError?
 }
