@@ -7,9 +7,8 @@ import StemmaReplication
 /// The messages go through a socket pair, because writing to a closed pipe would raise a signal.
 package final class ShellLink: PeerLink {
   private let process = Process()
-  private let address: String
   private let socket: FileHandle
-  private var stream: MessageStream
+  private var stream: OpeningStream
   package private(set) var greeting: Greeting
   package var sharesMemory: Bool { false }
   package var isOwn: Bool { false }
@@ -22,7 +21,7 @@ package final class ShellLink: PeerLink {
   /// - Throws: `.notAPeer` if the program cannot be started or ends at once; its own message is on
   ///   standard error.
   package init(host: String, path: String, command: String) throws(NodeError) {
-    address = "\(host):\(path)"
+    let address = "\(host):\(path)"
     var ends: [Int32] = [-1, -1]
     #if canImport(Darwin)
       let type = SOCK_STREAM
@@ -34,7 +33,7 @@ package final class ShellLink: PeerLink {
     }
     let theirs = FileHandle(fileDescriptor: ends[1], closeOnDealloc: true)
     socket = FileHandle(fileDescriptor: ends[0], closeOnDealloc: true)
-    stream = MessageStream(ByteStream(input: ends[0], output: ends[0]))
+    stream = OpeningStream(to: address, ByteStream(input: ends[0], output: ends[0]))
     let quoted = "'" + path.replacing("'", with: "'\\''") + "'"
     process.executableURL = URL(fileURLWithPath: "/bin/sh")
     process.arguments = [
@@ -50,16 +49,7 @@ package final class ShellLink: PeerLink {
     do { try theirs.close() } catch {
       throw .notAPeer(path: address, reason: "\(error.localizedDescription)")
     }
-    do throws(NodeError) {
-      try stream.send(.hello)
-      switch try stream.receive() {
-      case .greeting(let greeting): self.greeting = greeting
-      case .refusal(let error): throw .replication(.refusedByPeer(error))
-      case let other?:
-        throw .replication(.unexpectedMessage(other.name, expected: "greeting"))
-      case nil: throw .replication(.incomplete("no answer"))
-      }
-    } catch {
+    do throws(NodeError) { greeting = try stream.greet() } catch {
       end()
       if case .replication(.incomplete) = error {
         throw .notAPeer(
@@ -69,41 +59,18 @@ package final class ShellLink: PeerLink {
     }
   }
 
-  package func send(_ message: SessionMessage) throws(NodeError) {
-    do throws(NodeError) { try stream.send(message) } catch {
-      // The reason may have arrived before the connection was lost.
-      var arrived: SessionMessage?
-      do throws(NodeError) { arrived = try stream.receive() } catch _ {}
-      if case .refusal(let reason)? = arrived { throw .replication(.refusedByPeer(reason)) }
-      throw error
-    }
-  }
+  package func send(_ message: SessionMessage) throws(NodeError) { try stream.send(message) }
 
-  package func receive() throws(NodeError) -> SessionMessage {
-    guard let message = try stream.receive() else {
-      throw .replication(.incomplete("\(address) closed the connection"))
-    }
-    return message
-  }
+  package func receive() throws(NodeError) -> SessionMessage { try stream.receive() }
 
   package func close(after error: NodeError?) throws(NodeError) -> [Notice] {
+    defer { end() }
     if let error {
-      if case .replication(.refusedByPeer) = error {
-      } else {
-        // The peer may be gone; the error of the session is the one to report.
-        do throws(NodeError) { try stream.send(.refusal(error.refusal(isLimited: false))) } catch _ {}
-      }
-      end()
-      return []
+      stream.refuse(after: error)
+    } else {
+      shutdown(socket.fileDescriptor, Self.sending)
+      try stream.waitForEnd()
     }
-    shutdown(socket.fileDescriptor, Self.sending)
-    let last: SessionMessage?
-    do throws(NodeError) { last = try stream.receive() } catch {
-      end()
-      throw error
-    }
-    end()
-    if case .refusal(let reason)? = last { throw .replication(.refusedByPeer(reason)) }
     return []
   }
 
