@@ -17,6 +17,7 @@ let syntax: [Target.Dependency] = [
   .product(name: "SwiftDiagnostics", package: "swift-syntax"),
   .product(name: "SwiftCompilerPlugin", package: "swift-syntax"),
 ]
+let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
 let network: [Target.Dependency] = [
   .product(name: "Hummingbird", package: "hummingbird"),
   .product(name: "HummingbirdCore", package: "hummingbird"),
@@ -29,7 +30,7 @@ let network: [Target.Dependency] = [
   .product(name: "NIOPosix", package: "swift-nio"),
   .product(name: "NIOSSL", package: "swift-nio-ssl"),
   .product(name: "Logging", package: "swift-log"),
-  .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+  lifecycle,
   .product(name: "UnixSignals", package: "swift-service-lifecycle"),
 ]
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
@@ -62,6 +63,7 @@ let package = Package(
   platforms: [.macOS(.v15), .iOS(.v18)],
   products: [
     .library(name: "Stemma", targets: ["Stemma"]),
+    .library(name: "StemmaHTTP", targets: ["StemmaHTTP"]),
     .executable(name: "stemma", targets: ["StemmaTool"]),
   ],
   dependencies: [
@@ -96,7 +98,7 @@ let package = Package(
     module("StemmaHTTP", ["StemmaSync", crypto] + network, resources: [.embedInCode("openapi.json")]),
     module("StemmaSimulation", ["StemmaMerge", "StemmaLog"], isHot: true),
     .macro(name: "StemmaMacros", dependencies: syntax, swiftSettings: strict),
-    module("Stemma", ["StemmaNode", "StemmaHistory", "StemmaMacros", grdb, sqlite]),
+    module("Stemma", ["StemmaNode", "StemmaHistory", "StemmaSync", "StemmaMacros", grdb, sqlite, lifecycle]),
 
     .executableTarget(
       name: "StemmaTool",
@@ -130,7 +132,8 @@ let package = Package(
       swiftSettings: strict),
     // A sample of an app that uses the library.
     .executableTarget(
-      name: "reminders", dependencies: ["Stemma"], path: "Tools/reminders", swiftSettings: strict),
+      name: "reminders", dependencies: ["Stemma", "StemmaHTTP"], path: "Tools/reminders",
+      swiftSettings: strict),
 
     tests("StemmaSchemaTests", ["StemmaSchema", "StemmaSimulation"]),
     tests("StemmaEventsTests", ["StemmaSchema", "StemmaEvents", "StemmaSimulation"]),
@@ -161,8 +164,9 @@ let package = Package(
     tests(
       "StemmaTests",
       [
-        "Stemma", "StemmaImport", "StemmaHistory", "StemmaSimulation", "Shapes", "MainActorShapes",
-        "Generated", "reminders",
+        "Stemma", "StemmaImport", "StemmaHistory", "StemmaHTTP", "StemmaSimulation", "Shapes",
+        "MainActorShapes", "Generated", "reminders", .product(name: "Logging", package: "swift-log"),
+        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
       ]),
     tests("GitHistoryTests", ["StemmaSchema", "git-history"]),
     tests(

@@ -1,4 +1,6 @@
 @_exported import enum StemmaNode.ErrorCode
+@_exported import protocol StemmaSync.Transport
+@_exported import struct StemmaSync.SyncPeer
 
 #if canImport(FoundationEssentials)
   @_exported import struct FoundationEssentials.Data

@@ -33,9 +33,5 @@ package final class BundleLink: PeerLink {
     return message
   }
 
-  package func digests(of patterns: [String]) throws(NodeError) -> [Node.PartitionDigest] {
-    throw .notAPeer(path: bundle.name, reason: "a bundle has no digests")
-  }
-
   package func close(after error: NodeError?) throws(NodeError) -> [Notice] { [] }
 }

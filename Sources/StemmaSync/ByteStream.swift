@@ -10,8 +10,6 @@ package struct ByteStream {
 
   private let input: Int32
   private let output: Int32
-  /// Longest silence of the peer, in seconds.
-  private static let patience: Int32 = 600
   private static let readSize = 1 << 18
 
   package init(input: Int32, output: Int32) {
@@ -23,7 +21,7 @@ package struct ByteStream {
   package func read() throws(Failure) -> [UInt8] {
     while true {
       var poll = pollfd(fd: input, events: Int16(POLLIN), revents: 0)
-      let ready = Foundation.poll(&poll, 1, Self.patience * 1000)
+      let ready = Foundation.poll(&poll, 1, ConnectionLimits.silence * 1000)
       if ready == 0 { throw Failure(errno: ETIMEDOUT) }
       var count = -1
       let bytes =

@@ -7,8 +7,10 @@ import StemmaNode
 ///
 /// Each peer has a thread of its own, so a slow or unreachable one delays no other.
 package final class Follower: Sendable {
-  /// The result of one exchange.
+  /// The course of an exchange.
   package enum Outcome: Sendable {
+    /// The node receives events. So many are missing.
+    case behind(events: UInt64)
     case exchanged(pulled: TransferReport?, pushed: TransferReport?, notices: [Notice])
     /// The next attempt follows after this many seconds.
     case failed(NodeError, retryAfter: Double)
@@ -27,47 +29,39 @@ package final class Follower: Sendable {
     package init() {}
   }
 
-  /// Watches a peer, and wakes the follower at each sign of new events. It ends when the follower
-  /// stops. A peer without one is asked at the interval.
-  package typealias Watch = @Sendable (RemotePeer, Wake) -> Void
-
   private let open: @Sendable () throws(NodeError) -> Node
-  private let connect: @Sendable (Node.OpeningOptions) -> Connector
-  private let watch: Watch
   private let options: Options
-  private let deliver: @Sendable (RemotePeer, Outcome) -> Void
+  private let deliver: @Sendable (SyncPeer, Outcome) -> Void
   private let wakes = Mutex<[Wake]>([])
   private let isStopped = Mutex(false)
+  private let interruption = Interruption()
 
   /// - Parameters:
   ///   - open: opens the node for writing; called for each peer.
-  ///   - connect: connects to peers.
-  ///   - watch: watches peers on other machines.
-  ///   - deliver: receives each result, on the thread of its peer.
+  ///   - deliver: receives each outcome, on the thread of its peer, which may wait.
   package init(
     _ options: Options, open: @escaping @Sendable () throws(NodeError) -> Node,
-    connect: @escaping @Sendable (Node.OpeningOptions) -> Connector, watch: @escaping Watch,
-    deliver: @escaping @Sendable (RemotePeer, Outcome) -> Void
+    deliver: @escaping @Sendable (SyncPeer, Outcome) -> Void
   ) {
     self.options = options
     self.open = open
-    self.connect = connect
-    self.watch = watch
     self.deliver = deliver
   }
 
   /// Follows these peers; returns after `stop`, when all exchanges have ended.
-  package func run(_ remotes: [RemotePeer]) throws(NodeError) {
+  ///
+  /// - Throws: the error of `open`, if the node cannot be opened at the beginning.
+  package func run(_ peers: [SyncPeer]) throws(NodeError) {
     // A node that cannot be opened now is an error, not something to wait for.
     let directory = try open().directory
     let group = DispatchGroup()
-    for remote in remotes {
-      let wake = Wake()
-      wakes.withLock { $0.append(wake) }
-      start(in: group) { [self] in follow(remote, wake) }
-      switch PeerAddress(remote.address) {
-      case .directory(let path): start(in: group) { [self] in watchLog(path) { wake.signal() } }
-      case .shell, .http: watch(remote, wake)
+    for peer in peers {
+      let wake = newWake()
+      start(in: group) { [self] in follow(peer, wake) }
+      switch peer.watch {
+      case .log(let path): start(in: group) { [self] in watchLog(path) { wake.signal() } }
+      case .hints(let watch): watch(wake)
+      case .none: break
       }
     }
     start(in: group) { [self] in
@@ -76,25 +70,56 @@ package final class Follower: Sendable {
     group.wait()
   }
 
+  /// As `run`, on a thread of its own.
+  package func runOnThread(_ peers: [SyncPeer]) async throws(NodeError) {
+    let result = await withCheckedContinuation { continuation in
+      Self.start { [self] in
+        do throws(NodeError) {
+          try run(peers)
+          continuation.resume(returning: Result<Void, NodeError>.success(()))
+        } catch { continuation.resume(returning: .failure(error)) }
+      }
+    }
+    try result.get()
+  }
+
   /// Ends after the exchanges in progress. May be called on any thread, and more than once.
   package func stop() {
     isStopped.withLock { $0 = true }
     for wake in wakes.withLock({ $0 }) { wake.stop() }
   }
 
+  /// As `stop`. Exchanges end at once, except those with directories and through a shell.
+  package func interrupt() {
+    stop()
+    interruption.interrupt()
+  }
+
+  private func newWake() -> Wake {
+    let wake = Wake()
+    wakes.withLock { $0.append(wake) }
+    // `stop` may have missed it.
+    if isDone { wake.stop() }
+    return wake
+  }
+
   private var isDone: Bool { isStopped.withLock { $0 } }
 
   private func start(in group: DispatchGroup, _ body: @escaping @Sendable () -> Void) {
     group.enter()
-    let thread = Thread {
+    Self.start {
       body()
       group.leave()
     }
+  }
+
+  private static func start(_ body: @escaping @Sendable () -> Void) {
+    let thread = Thread(block: body)
     thread.stackSize = 8 << 20
     thread.start()
   }
 
-  private func follow(_ remote: RemotePeer, _ wake: Wake) {
+  private func follow(_ peer: SyncPeer, _ wake: Wake) {
     var failures = 0
     var node: Node?
     while !isDone {
@@ -103,11 +128,14 @@ package final class Follower: Sendable {
         let opened = if let node { node } else { try open() }
         node = opened
         let report = try opened.exchange(
-          with: remote, pulls: options.pulls, pushes: options.pushes, partitions: options.partitions,
-          connect: connect(opened.options), recordsEach: false, progress: { _, _ in })
+          with: peer.remote, pulls: options.pulls, pushes: options.pushes, partitions: options.partitions,
+          connect: peer.connect(opened.options, interruption), recordsEach: false
+        ) { [deliver] adopted, total in
+          if adopted < total { deliver(peer, .behind(events: total - adopted)) }
+        }
         failures = 0
         deliver(
-          remote, .exchanged(pulled: report.pulled, pushed: report.pushed, notices: report.notices))
+          peer, .exchanged(pulled: report.pulled, pushed: report.pushed, notices: report.notices))
         wake.wait(options.interval)
       } catch {
         // Its state is unknown after a failure.
@@ -115,7 +143,7 @@ package final class Follower: Sendable {
         let longest = min(options.longestRetry, options.firstRetry * pow(2, Double(min(failures, 10))))
         failures += 1
         let pause = longest * Double.random(in: 0.5...1)
-        deliver(remote, .failed(error, retryAfter: pause))
+        deliver(peer, .failed(error, retryAfter: pause))
         wake.pause(pause)
       }
     }
@@ -125,8 +153,7 @@ package final class Follower: Sendable {
   private static let look = 0.05
 
   private func watchLog(_ directory: String, _ changed: () -> Void) {
-    let wake = Wake()
-    wakes.withLock { $0.append(wake) }
+    let wake = newWake()
     var node: Node?
     while !isDone {
       do throws(NodeError) {
@@ -137,7 +164,8 @@ package final class Follower: Sendable {
           changed()
         }
       } catch {
-        // The exchanges report why it cannot be read.
+        // An exchange reports why it cannot be read.
+        if node != nil { changed() }
         node = nil
       }
       wake.pause(node == nil ? 1 : Self.look)

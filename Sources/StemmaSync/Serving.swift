@@ -32,4 +32,18 @@ package enum Serving {
       throw error
     }
   }
+
+  /// Answers one session through a transport, and closes it. The peer may read and write every
+  /// partition.
+  package static func answer(
+    _ node: Node, _ transport: any Transport, _ interruption: Interruption
+  ) throws(NodeError) {
+    let connection = TransportStream(transport, interruption)
+    var stream = MessageStream(connection)
+    do throws(NodeError) { try answer(node, &stream, for: .everything) } catch {
+      TransportLink.abandon(connection)
+      throw error
+    }
+    try connection.close()
+  }
 }

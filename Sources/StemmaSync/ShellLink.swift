@@ -11,7 +11,7 @@ package final class ShellLink: PeerLink {
   /// Runs a command of the tool at the peer.
   private let arguments: (String) -> [String]
   private let socket: FileHandle
-  private var stream: MessageStream
+  private var stream: OpeningStream
   package private(set) var greeting: Greeting
   package var sharesMemory: Bool { false }
   package var isOwn: Bool { false }
@@ -36,7 +36,7 @@ package final class ShellLink: PeerLink {
     }
     let theirs = FileHandle(fileDescriptor: ends[1], closeOnDealloc: true)
     socket = FileHandle(fileDescriptor: ends[0], closeOnDealloc: true)
-    stream = MessageStream(ByteStream(input: ends[0], output: ends[0]))
+    stream = OpeningStream(to: address, ByteStream(input: ends[0], output: ends[0]))
     arguments = { ["-c", "exec \(command) \"$@\"", "sh", host, "stemma -C \(Self.quoted(path)) \($0)"] }
     process.executableURL = Self.interpreter
     process.arguments = arguments("serve --stdio")
@@ -50,16 +50,7 @@ package final class ShellLink: PeerLink {
     do { try theirs.close() } catch {
       throw .notAPeer(path: address, reason: "\(error.localizedDescription)")
     }
-    do throws(NodeError) {
-      try stream.send(.hello)
-      switch try stream.receive() {
-      case .greeting(let greeting): self.greeting = greeting
-      case .refusal(let error): throw .replication(.refusedByPeer(error))
-      case let other?:
-        throw .replication(.unexpectedMessage(other.name, expected: "greeting"))
-      case nil: throw .replication(.incomplete("no answer"))
-      }
-    } catch {
+    do throws(NodeError) { greeting = try stream.greet() } catch {
       end()
       if case .replication(.incomplete) = error {
         throw .notAPeer(
@@ -69,22 +60,9 @@ package final class ShellLink: PeerLink {
     }
   }
 
-  package func send(_ message: SessionMessage) throws(NodeError) {
-    do throws(NodeError) { try stream.send(message) } catch {
-      // The reason may have arrived before the connection was lost.
-      var arrived: SessionMessage?
-      do throws(NodeError) { arrived = try stream.receive() } catch _ {}
-      if case .refusal(let reason)? = arrived { throw .replication(.refusedByPeer(reason)) }
-      throw error
-    }
-  }
+  package func send(_ message: SessionMessage) throws(NodeError) { try stream.send(message) }
 
-  package func receive() throws(NodeError) -> SessionMessage {
-    guard let message = try stream.receive() else {
-      throw .replication(.incomplete("\(address) closed the connection"))
-    }
-    return message
-  }
+  package func receive() throws(NodeError) -> SessionMessage { try stream.receive() }
 
   package func digests(of patterns: [String]) throws(NodeError) -> [Node.PartitionDigest] {
     let asking = Process()
@@ -118,23 +96,13 @@ package final class ShellLink: PeerLink {
   private static func quoted(_ text: String) -> String { "'" + text.replacing("'", with: "'\\''") + "'" }
 
   package func close(after error: NodeError?) throws(NodeError) -> [Notice] {
+    defer { end() }
     if let error {
-      if case .replication(.refusedByPeer) = error {
-      } else {
-        // The peer may be gone; the error of the session is the one to report.
-        do throws(NodeError) { try stream.send(.refusal(error.refusal(isLimited: false))) } catch _ {}
-      }
-      end()
-      return []
+      stream.refuse(after: error)
+    } else {
+      shutdown(socket.fileDescriptor, Self.sending)
+      try stream.waitForEnd()
     }
-    shutdown(socket.fileDescriptor, Self.sending)
-    let last: SessionMessage?
-    do throws(NodeError) { last = try stream.receive() } catch {
-      end()
-      throw error
-    }
-    end()
-    if case .refusal(let reason)? = last { throw .replication(.refusedByPeer(reason)) }
     return []
   }
 

@@ -225,6 +225,13 @@ struct ArticleCodeTests {
     }
     struct Tag: Codable, Hashable, Sendable { var name: String }
 
+    extension SyncPeer {
+      // As StemmaHTTP declares it. That module has C dependencies, which would need module maps here.
+      static func http(_ url: URL, token: String? = nil, authorities: URL? = nil) -> SyncPeer {
+        .directory(url)
+      }
+    }
+
     func expect(_ condition: Bool) {}
     @MainActor protocol View { associatedtype Body; var body: Body { get } }
     struct Text { init(_ text: String) {} }

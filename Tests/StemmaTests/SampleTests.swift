@@ -31,6 +31,24 @@ struct SampleTests {
     #expect(try await run("show", on: phone) == ["Shopping", "  [x] Milk"])
   }
 
+  @Test("a laptop syncs with a server, with the token of the environment")
+  func syncsWithServer() async throws {
+    let laptop = try await Store.temporary(models: reminders.RemindersList.self, reminders.Reminder.self)
+    let shared = try await Store.temporary(models: reminders.RemindersList.self, reminders.Reminder.self)
+    _ = try await Reminders.perform(.add(list: "Shopping", title: "Milk"), laptop)
+    let token = try shared.token()
+    try await serving(shared) { url in
+      let sync = try #require(Command(["sync", url.absoluteString]))
+      await #expect(throws: StoreError.self) { try await Reminders.perform(sync, laptop) }
+      #expect(try await Reminders.perform(sync, laptop, token: token) == ["took 0 events, gave 2"])
+    }
+    #expect(try await Reminders.perform(.show(list: nil), shared) == ["Shopping", "  [ ] Milk"])
+    #expect(Command.usage.contains("REMINDERS_TOKEN"))
+    await #expect(throws: Reminders.Failure(description: "http://[ is not a URL")) {
+      try await Reminders.perform(.sync(peer: "http://["), laptop)
+    }
+  }
+
   @Test(
     "words that ask for nothing are no command",
     arguments: [["bogus"], ["-C"], ["add", "x"], ["show", "a", "b"]])

@@ -1,8 +1,9 @@
 import Foundation
 import Stemma
+import StemmaHTTP
 
 /// A sample app: reminders in the terminal, stored in a directory and synced with another
-/// directory.
+/// directory or a server.
 @main
 struct Reminders {
   /// As in sysexits.h.
@@ -27,7 +28,8 @@ struct Reminders {
     if command == .help { return print(Command.usage) }
     do {
       let store = try await Store(at: directory, models: RemindersList.self, Reminder.self)
-      for line in try await perform(command, store) { print(line) }
+      let token = ProcessInfo.processInfo.environment["REMINDERS_TOKEN"]
+      for line in try await perform(command, store, token: token) { print(line) }
     } catch {
       complain("reminders: \(error)")
       exit(1)
@@ -37,7 +39,9 @@ struct Reminders {
   private static func complain(_ text: String) { FileHandle.standardError.write(Data("\(text)\n".utf8)) }
 
   /// Performs a command and returns the lines to print.
-  static func perform(_ command: Command, _ store: Store) async throws -> [String] {
+  ///
+  /// - Parameter token: the secret for a server; nil: none.
+  static func perform(_ command: Command, _ store: Store, token: String? = nil) async throws -> [String] {
     switch command {
     case .add(let list, let title): try await add(title, to: list, store)
     case .show(nil): return try await show(RemindersList.all, store)
@@ -57,12 +61,20 @@ struct Reminders {
       let removed = try await Reminder.where { $0.title == title }.delete().returning(\.id).fetchAll(store)
       if removed.isEmpty { throw Failure(description: "there is no reminder \(title)") }
     case .sync(let other):
-      let report = try await store.sync(with: URL(fileURLWithPath: other))
+      let report = try await store.sync(with: try peer(other, token))
       let (taken, given) = (report.pulled?.events ?? 0, report.pushed?.events ?? 0)
       return ["took \(taken) \(taken == 1 ? "event" : "events"), gave \(given)"]
     case .help: return [Command.usage]
     }
     return []
+  }
+
+  private static func peer(_ text: String, _ token: String?) throws -> SyncPeer {
+    guard text.hasPrefix("http://") || text.hasPrefix("https://") else {
+      return .directory(URL(fileURLWithPath: text))
+    }
+    guard let url = URL(string: text) else { throw Failure(description: "\(text) is not a URL") }
+    return .http(url, token: token)
   }
 
   /// One commit creates the reminder and, if necessary, the list.

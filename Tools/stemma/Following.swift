@@ -7,8 +7,7 @@ import StemmaSync
 /// `sync --follow`. Prints one line for each exchange with events, and for each failure that
 /// differs from the last one.
 final class Following: Sendable {
-  private let directory: String
-  private let remotes: [RemotePeer]
+  private let peers: [SyncPeer]
   private let follower: Follower
   private let isJSON: Bool
   private let lines: Lines
@@ -16,30 +15,40 @@ final class Following: Sendable {
   init(_ options: PeerOptions) throws {
     let node = try options.node.openForWriting(isQuiet: true)
     for notice in node.notices { Output.warning(notice) }
-    directory = node.directory
-    remotes = try node.peers(options.peer)
+    let directory = node.directory
+    let remotes = try node.peers(options.peer)
     isJSON = options.format.isJSON
     lines = Lines(isJSON: isJSON)
     var following = Follower.Options()
     following.partitions = options.partition
-    let (directory, wait, connection, lines) = (directory, options.node.wait, options.connection, lines)
+    let (wait, connection, lines) = (options.node.wait, options.connection, lines)
     @Sendable func open(_ mode: Node.Mode) throws(NodeError) -> Node {
       var opening = Node.OpeningOptions(mode: mode)
       opening.wait = wait
       return try Node.open(at: directory, opening)
     }
+    peers = remotes.map { remote in
+      let watch: SyncPeer.Watch =
+        switch PeerAddress(remote.address) {
+        case .directory(let path): .log(path)
+        case .shell: .none
+        case .http:
+          .hints { wake in
+            do throws(NodeError) {
+              let options = try connection.token.options(for: remote.address, try open(.read))
+              try HTTPPeer.at(remote.address, options).watch(wake)
+            } catch {
+              // The exchanges with this peer fail for the same reason.
+            }
+          }
+        }
+      return SyncPeer(remote.name, address: remote.address, watch: watch) { options, _ in
+        connection.connections(options, progress: { _, _ in }).connect
+      }
+    }
     follower = Follower(
       following, open: { () throws(NodeError) in try open(.write) },
-      connect: { connection.connections($0, progress: { _, _ in }).connect },
-      watch: { remote, wake in
-        guard case .http = PeerAddress(remote.address) else { return }
-        do throws(NodeError) {
-          let options = try connection.token.options(for: remote.address, try open(.read))
-          try HTTPPeer.at(remote.address, options).watch(wake)
-        } catch {
-          // The exchanges with this peer fail for the same reason.
-        }
-      }, deliver: { remote, outcome in lines.tell(remote.name, outcome) })
+      deliver: { peer, outcome in lines.tell(peer.name, outcome) })
   }
 
   func run() throws {
@@ -52,7 +61,7 @@ final class Following: Sendable {
       source.resume()
       return source
     }
-    try follower.run(remotes)
+    try follower.run(peers)
     stopping.forEach { $0.cancel() }
   }
 }
@@ -68,6 +77,7 @@ private final class Lines: Sendable {
   func tell(_ peer: String, _ outcome: Follower.Outcome) {
     failures.withLock { failures in
       switch outcome {
+      case .behind: break
       case .exchanged(let pulled, let pushed, _):
         if failures.removeValue(forKey: peer) != nil {
           Output.error("stemma: " + printable(peer) + ": reached again")

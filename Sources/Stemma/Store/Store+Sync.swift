@@ -1,6 +1,7 @@
 import Foundation
 import StemmaEvents
 import StemmaNode
+import StemmaSync
 
 extension Store {
   /// The result of a sync with one peer.
@@ -50,13 +51,29 @@ extension Store {
   @discardableResult
   public func sync(with peer: String? = nil, partitions: [PartitionPattern] = []) async throws -> [SyncReport]
   {
-    try await exchange(with: peer, partitions, pulls: true, pushes: true)
+    try await exchange(partitions, pulls: true, pushes: true, with: Self.peers(peer))
   }
 
   /// Exchanges events with the node in a directory, which need not be a remote.
   @discardableResult
   public func sync(with directory: URL, partitions: [PartitionPattern] = []) async throws -> SyncReport {
-    try await exchange(with: directory.path, partitions, pulls: true, pushes: true)[0]
+    try await exchange(partitions, pulls: true, pushes: true, with: Self.peers(directory.path))[0]
+  }
+
+  /// Exchanges events with a peer: `.directory(_:)`, `.transport(_:open:)`, or `.http(_:token:)` of
+  /// the module StemmaHTTP.
+  ///
+  /// As above. If the task is cancelled, the exchange ends at once, and this throws
+  /// `CancellationError`. Complete batches stay, and the next sync transfers the rest. An exchange
+  /// with a directory is finished.
+  @discardableResult
+  public func sync(with peer: SyncPeer, partitions: [PartitionPattern] = []) async throws -> SyncReport {
+    let interruption = Interruption()
+    return try await cancelling(interruption) {
+      try await exchange(partitions, pulls: true, pushes: true) { node in
+        [(peer.remote, peer.connect(node.options, interruption))]
+      }[0]
+    }
   }
 
   /// Exchanges events with another store of this process. Both resolve the conflicts that result.
@@ -66,7 +83,8 @@ extension Store {
   public func sync(with other: Store, partitions: [PartitionPattern] = []) async throws -> SyncReport {
     // The directory of a closed temporary store is deleted.
     if other.writer.isClosed { throw StoreError.closed }
-    let report = try await exchanged(with: other.directory.path, partitions, pulls: true, pushes: true)[0]
+    let report = try await exchanged(
+      partitions, pulls: true, pushes: true, with: Self.peers(other.directory.path))[0]
     await other.noteOthers()
     // Both stores resolve, even if one fails. A failure is reported only once, so both are thrown.
     var reasons: [String] = []
@@ -81,40 +99,86 @@ extension Store {
   @discardableResult
   public func pull(from peer: String? = nil, partitions: [PartitionPattern] = []) async throws -> [SyncReport]
   {
-    try await exchange(with: peer, partitions, pulls: true, pushes: false)
+    try await exchange(partitions, pulls: true, pushes: false, with: Self.peers(peer))
   }
 
   /// Sends the events that this node has and the peer lacks.
   @discardableResult
   public func push(to peer: String? = nil, partitions: [PartitionPattern] = []) async throws -> [SyncReport] {
-    try await exchange(with: peer, partitions, pulls: false, pushes: true)
+    try await exchange(partitions, pulls: false, pushes: true, with: Self.peers(peer))
+  }
+
+  /// Answers one sync of a peer at the other end of a transport, and closes that. The peer may read
+  /// and write every partition that this store holds.
+  ///
+  /// On return, the received events are durable and in the tables, and the resolvers have seen
+  /// their conflicts. If the task is cancelled, the session ends at once, and this throws
+  /// `CancellationError`.
+  /// - Throws: `failed` if the session fails. Complete batches stay, and the next sync transfers
+  ///   the rest. It throws `unresolved` if a resolver's decision fails. The exchange is complete
+  ///   then. It throws `readOnly` or `closed` before it uses the transport, which stays open then.
+  public func answer(_ transport: some Transport) async throws {
+    if options.isReadOnly { throw StoreError.readOnly }
+    let interruption = Interruption()
+    try await cancelling(interruption) {
+      try await inspect(.write) { node in try Serving.answer(node, transport, interruption) }
+    }
+    await noteOthers()
+    try await resolveConflicts()
+  }
+
+  /// Keeps this store in sync with peers, while `run()` of the result runs.
+  ///
+  /// `partitions` limits that to some of those that both hold. A pattern that can match no
+  /// partition of the models throws at `run()`.
+  public func keepInSync(with peers: SyncPeer..., partitions: [PartitionPattern] = []) -> ContinuousSync {
+    ContinuousSync(self, peers, partitions)
+  }
+
+  /// Interrupts the exchange of `body` when the task is cancelled. If it fails, the store shows the
+  /// events that it has adopted.
+  private func cancelling<Result: Sendable>(
+    _ interruption: Interruption, _ body: () async throws -> Result
+  ) async throws -> Result {
+    do { return try await withTaskCancellationHandler(operation: body) { interruption.interrupt() } } catch {
+      await noteOthers()
+      throw interruption.isSet ? CancellationError() : error
+    }
+  }
+
+  private typealias Peers = @Sendable (Node) throws -> [(remote: RemotePeer, connect: Connector?)]
+
+  /// Another node's directory, or a remote's name; nil: every remote.
+  private static func peers(_ peer: String?) -> Peers {
+    { node in try node.peers(peer).map { ($0, nil) } }
   }
 
   private func exchange(
-    with peer: String?, _ partitions: [PartitionPattern], pulls: Bool, pushes: Bool
+    _ partitions: [PartitionPattern], pulls: Bool, pushes: Bool, with peers: @escaping Peers
   ) async throws -> [SyncReport] {
-    let reports = try await exchanged(with: peer, partitions, pulls: pulls, pushes: pushes)
+    let reports = try await exchanged(partitions, pulls: pulls, pushes: pushes, with: peers)
     try await resolveConflicts()
     return reports
   }
 
   /// Does not ask the resolvers.
   private func exchanged(
-    with peer: String?, _ partitions: [PartitionPattern], pulls: Bool, pushes: Bool
+    _ partitions: [PartitionPattern], pulls: Bool, pushes: Bool, with peers: @escaping Peers
   ) async throws -> [SyncReport] {
     if options.isReadOnly, pulls { throw StoreError.readOnly }
     // A node of its own, so that commits can run between received batches.
     let own = Self.resolved(directory.path)
     let reports = try await inspect(options.isReadOnly ? .read : .write) { node in
-      let peers = try node.peers(peer)
-      if let same = peers.first(where: { Self.resolved($0.address) == own }) {
+      let peers = try peers(node)
+      if let same = peers.first(where: { Self.resolved($0.remote.address) == own }) {
         throw StoreError.failed(
-          .unreachable, "\(same.address) is this store's own directory: there is nothing to exchange")
+          .unreachable, "\(same.remote.address) is this store's own directory: there is nothing to exchange")
       }
       let partitions = try partitions.map { try $0.checkedText(in: node.schema) }
-      return try peers.map { remote in
+      return try peers.map { remote, connect in
         let report = try node.exchange(
-          with: remote, pulls: pulls, pushes: pushes, partitions: partitions, progress: { _, _ in })
+          with: remote, pulls: pulls, pushes: pushes, partitions: partitions, connect: connect,
+          progress: { _, _ in })
         return SyncReport(
           pulled: report.pulled.map(SyncReport.Transfer.init),
           pushed: report.pushed.map(SyncReport.Transfer.init), notices: report.notices.map(\.description))

@@ -26,11 +26,17 @@ final class HTTPLink: PeerLink {
   private var download: Handover?
   private var upload: (body: Handover, answer: Handover)?
   private var greets = false
+  private let interruption: Interruption
+  /// The numbers of the requests in the interruption.
+  private var interruptible: [Int] = []
 
-  init(_ server: HTTPPeer) throws(NodeError) {
+  init(_ server: HTTPPeer, _ interruption: Interruption) throws(NodeError) {
     self.server = server
-    greeting = try server.greeting()
+    self.interruption = interruption
+    greeting = try server.greeting(interruption)
   }
+
+  deinit { interruptible.forEach(interruption.remove) }
 
   func send(_ message: SessionMessage) throws(NodeError) {
     switch message {
@@ -50,8 +56,8 @@ final class HTTPLink: PeerLink {
     case .holding:
       let (body, answer) = server.upload("push")
       upload = (body, answer)
-      decoder = MessageDecoder()
-      download = answer
+      interruptible.append(interruption.add { body.interrupt() })
+      begin(answer)
       try put(ownGreeting + (offer.map(MessageFraming.frame) ?? []) + MessageFraming.frame(message))
     case .chunk: try put(MessageFraming.frame(message))
     case .end:
@@ -67,6 +73,7 @@ final class HTTPLink: PeerLink {
   }
 
   private func begin(_ answer: Handover) {
+    interruptible.append(interruption.add { answer.interrupt() })
     decoder = MessageDecoder()
     download = answer
   }
@@ -105,6 +112,7 @@ final class HTTPLink: PeerLink {
     }
     guard pendingStatement != nil else { return [] }
     let answer = server.post("have", ownGreeting + statement())
+    begin(answer)
     do { while try answer.take() != nil {} } catch { throw server.nodeError(error) }
     return []
   }

@@ -60,6 +60,10 @@ package final class HTTPPeer: Sendable {
   }
 
   private init(_ address: String, _ options: HTTPOptions) throws(NodeError) {
+    // An error of the client would show the text.
+    if let token = options.token, !token.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) {
+      throw .notAPeer(path: address, reason: "the token contains a character that no token has")
+    }
     self.address = address
     token = options.token
     var configuration = HTTPClient.Configuration()
@@ -92,9 +96,11 @@ package final class HTTPPeer: Sendable {
   }
 
   /// The greeting of the node behind the server.
-  func greeting() throws(NodeError) -> Greeting {
+  func greeting(_ interruption: Interruption) throws(NodeError) -> Greeting {
     var decoder = MessageDecoder()
     let answer = execute(request("node", .GET))
+    let number = interruption.add { answer.interrupt() }
+    defer { interruption.remove(number) }
     do {
       while let bytes = try answer.take() { decoder.append(bytes.readableBytesView) }
       guard case .greeting(let greeting)? = try decoder.next() else {
@@ -245,7 +251,7 @@ extension HTTPPeer {
     -> Connector
   {
     { (remote, node, _) throws(NodeError) in
-      try HTTPLink(try HTTPPeer.at(remote.address, try options(remote, node)))
+      try HTTPLink(try HTTPPeer.at(remote.address, try options(remote, node)), Interruption())
     }
   }
 }

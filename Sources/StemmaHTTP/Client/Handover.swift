@@ -56,6 +56,12 @@ final class Handover: @unchecked Sendable {
     }
   }
 
+  /// Ends it for both sides. The consumer gets an error, even before remaining elements.
+  func interrupt() {
+    finish(CancellationError())
+    cancel()
+  }
+
   private func tryToPut(_ buffer: ByteBuffer) -> Step<Bool> {
     if isCancelled { return .done(false) }
     guard bytes < Self.limit else { return .wait }

@@ -26,6 +26,8 @@ final class Participant {
   private let pendingScope: Scope?
   private let progress: (UInt64, UInt64) -> Void
   private(set) var adoptedEvents: UInt64 = 0
+  /// The events of the sender's announcement that the node lacked.
+  private var expectedEvents: UInt64 = 0
   /// Partitions with an adopted event.
   private(set) var adoptedPartitions: Set<Partition> = []
   /// A batch to adopt when the next one has arrived, or before any other message.
@@ -97,6 +99,8 @@ final class Participant {
     case .greeted: isGreeted = true
     case .compare(let theirs):
       announced = theirs
+      expectedEvents = held.lag(against: theirs).reduce(0) { $0 + $1.behind }
+      progress(adoptedEvents, expectedEvents)
       try node.refuseForks(against: theirs, of: session.peer?.nodeName ?? "the peer")
     case .adopt(let batch): accepted = batch
     case .ship(let order): try ship(order)
@@ -133,7 +137,7 @@ final class Participant {
         }
       }
     }
-    progress(adoptedEvents, 0)
+    progress(adoptedEvents, expectedEvents)
   }
 
   /// Events that a fork repair renamed would otherwise be stored twice.

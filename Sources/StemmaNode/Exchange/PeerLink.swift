@@ -29,6 +29,10 @@ package protocol PeerLink: AnyObject {
 
 extension PeerLink {
   package var isRecorded: Bool { false }
+
+  package func digests(of patterns: [String]) throws(NodeError) -> [Node.PartitionDigest] {
+    throw .notAPeer(path: greeting.nodeName, reason: "digests cannot be asked for in this way")
+  }
 }
 
 /// Connects to a peer. The closure receives the connecting node, which is nil for a clone, and
