@@ -185,7 +185,7 @@ package final class HTTPPeer: Sendable {
     case let refusal as Refusal: return nodeError(refusal)
     case let error as HTTPClientError where error == .remoteConnectionClosed || error == .readTimeout:
       return .replication(.incomplete("\(address): the connection was lost"))
-    case HTTPParserError.invalidEOFState, is IOError:
+    case HTTPParserError.invalidEOFState:
       return .replication(.incomplete("\(address): the connection was lost"))
     default:
       return .notAPeer(path: address, reason: "it cannot be reached: \(Self.words(error))")
