@@ -142,7 +142,8 @@ extension Store {
   ) async throws -> Result {
     do { return try await withTaskCancellationHandler(operation: body) { interruption.interrupt() } } catch {
       await noteOthers()
-      throw interruption.isSet ? CancellationError() : error
+      if interruption.isSet, case StoreError.failed = error { throw CancellationError() }
+      throw error
     }
   }
 
