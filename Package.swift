@@ -118,9 +118,9 @@ let package = Package(
       name: "benchmark",
       dependencies: [
         "Measuring", "StemmaEvents", "StemmaLog", "StemmaReplication", "StemmaNode", "StemmaImport",
-        "StemmaHistory", "CZlib", sqlite, argumentParser,
+        "StemmaHistory", "StemmaHTTP", "CZlib", sqlite, argumentParser,
       ],
-      path: "Tools/benchmark",
+      path: "Tools/benchmark", exclude: ["nats_peers.py"],
       swiftSettings: strict),
     .executableTarget(
       name: "benchmark-library",

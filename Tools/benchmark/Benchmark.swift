@@ -47,5 +47,10 @@ extension Subject {
     Subject(name: "inspect", measure: measureInspection),
     Subject(name: "conflicts", measure: measureConflicts),
     Subject(name: "memory", measure: measureMemory),
+    Subject(name: "peers-clone", measure: measurePeersClone),
+    Subject(name: "peers-pull", measure: measurePeersPull),
+    Subject(name: "peers-follow", measure: measurePeersFollowing),
+    Subject(name: "peers-commits", measure: measurePeersCommits),
+    Subject(name: "peers-nats", measure: measurePeersNATS),
   ]
 }

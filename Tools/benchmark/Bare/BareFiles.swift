@@ -40,6 +40,12 @@ enum BareFiles {
     guard fdatasync(output) == 0 else { throw BenchError("cannot sync \(target)") }
   }
 
+  static func sync(_ path: String) throws {
+    let descriptor = open(path, O_RDONLY)
+    guard descriptor >= 0, fsync(descriptor) == 0 else { throw BenchError("cannot sync \(path)") }
+    close(descriptor)
+  }
+
   /// The size of these bytes after `gzip -9`, with header and trailer but without a file name.
   static func gzipSize(_ bytes: [UInt8]) -> Int {
     var size = compressBound(UInt(bytes.count))

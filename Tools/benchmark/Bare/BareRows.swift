@@ -61,9 +61,7 @@ struct BareRows {
       for index in indexes { try database.execute(index) }
       try database.execute("COMMIT")
     }
-    let descriptor = open(path, O_RDONLY)
-    guard descriptor >= 0, fsync(descriptor) == 0 else { throw BenchError("cannot sync \(path)") }
-    close(descriptor)
+    try BareFiles.sync(path)
   }
 
   private func insert(_ table: Table, _ database: BareSQLite) throws {
