@@ -110,8 +110,8 @@ public final class ContinuousSync: Service {
   /// Exchanges events with the peers until a graceful shutdown, or until the task is cancelled.
   ///
   /// It begins with an exchange. Commits of this store, also of other processes, reach a peer
-  /// within about 200 milliseconds. So do those of a peer in a directory or behind HTTP. Every 30
-  /// seconds it asks each peer in any case. After a failure it retries at growing intervals, up to
+  /// within about 200 milliseconds. Those of a peer in a directory or behind HTTP arrive as fast.
+  /// Every 30 seconds it asks each peer in any case. After a failure it retries at growing intervals, up to
   /// a minute. Received events are durable before a status reports them. Observations then show
   /// them, and the resolvers have seen their conflicts.
   ///

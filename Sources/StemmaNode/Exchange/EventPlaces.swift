@@ -2,7 +2,7 @@ import StemmaEvents
 import StemmaReplication
 import StemmaTables
 
-/// Where an event is durable, apart from this node.
+/// The places where an event is durable, apart from this node.
 package struct EventPlaces: Sendable {
   /// A remote that holds the event's partition.
   package struct Peer: Sendable {
