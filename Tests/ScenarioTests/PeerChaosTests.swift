@@ -162,7 +162,17 @@ struct PeerChaosTests {
     #expect(acknowledged.count > Self.writes)
     let lost = acknowledged.filter { !log.contains($0) }
     #expect(lost.isEmpty, "seed \(seed): lost \(lost.prefix(5)) of \(acknowledged.count)")
+    func conflicts(_ node: Int, in tenants: [Int]) throws -> [String] {
+      try work.stemma("-C", name(node), "conflicts", "--ndjson").lines.filter { line in
+        tenants.contains { line.contains(#""tenant":"t\#($0)""#) }
+      }
+    }
     for node in 0..<count {
+      let tenants = topology.tenants[node]
+      #expect(try conflicts(node, in: Self.all) == conflicts(0, in: tenants), "\(name(node))")
+      // A few times as much as a server without load.
+      let memory = servers[node].program.residentKilobytes
+      #expect(memory ?? 0 < 200_000, "\(name(node)) holds \(memory ?? 0) KB")
       try work.stemma("-C", name(node), "verify")
       let descriptors = "/proc/\(servers[node].program.processIdentifier)/fd"
       if let open = try? FileManager.default.contentsOfDirectory(atPath: descriptors) {

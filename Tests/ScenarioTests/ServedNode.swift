@@ -40,6 +40,15 @@ final class Background {
   var isRunning: Bool { process.isRunning }
   var errorText: String { (try? String(contentsOf: errors, encoding: .utf8)) ?? "" }
 
+  /// The size of the memory in use; nil: unknown on this system.
+  var residentKilobytes: Int? {
+    let path = "/proc/\(process.processIdentifier)/status"
+    guard let status = try? String(contentsOfFile: path, encoding: .utf8),
+      let line = status.split(separator: "\n").first(where: { $0.hasPrefix("VmRSS") })
+    else { return nil }
+    return line.split(separator: " ").compactMap { Int($0) }.first
+  }
+
   /// Waits for the end of the program and returns its exit status.
   func wait() -> Int32 {
     process.waitUntilExit()

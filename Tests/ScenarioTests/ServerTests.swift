@@ -198,12 +198,8 @@ struct ServerTests {
     #expect(clients.firstLine == "ready")
     try peers.stemma("clone", node.url, "field", "--name", "field")
     #expect(try peers.digests("field") == peers.digests("hq"))
-    let status = try? String(
-      contentsOfFile: "/proc/\(node.program.processIdentifier)/status", encoding: .utf8)
-    if let line = status?.split(separator: "\n").first(where: { $0.hasPrefix("VmRSS") }) {
-      let kilobytes = line.split(separator: " ").compactMap { Int($0) }.first ?? 0
-      #expect(kilobytes < 600_000, "\(line)")
-    }
+    let memory = node.program.residentKilobytes
+    #expect(memory ?? 0 < 600_000, "the server holds \(memory ?? 0) KB")
     clients.end(SIGKILL)
     #expect(node.program.end() == 0)
   }
@@ -254,6 +250,24 @@ struct ServerTests {
     let status = try peers.stemma("-C", "field", "status", "--json").object().array("peers")[0]
     #expect(status.number("ahead") == 0 && status["problem"] is NSNull)
     #expect(try peers.attempt("-C", "field", "status", "--check", "--max-lag", "1d").status == 0)
+  }
+
+  @Test("each line of the access log is an object with numbers, and without a token")
+  func accessLog() throws {
+    let (peers, node, token) = try guarded()
+    node.program.end()
+    let logged = try ServedNode("hq", in: peers.work, ["--log-format", "json"])
+    _ = try logged.answer("/v1/node", bearer(token), in: peers.work)
+    _ = try logged.answer("/v1/node", bearer("wrong"), in: peers.work)
+    #expect(logged.program.end() == 0)
+    let lines = try logged.program.errorText.split(separator: "\n").map { line in
+      try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
+    }
+    let requests = lines.filter { $0.text("message") == "node" }
+    #expect(requests.map { $0.number("status") } == [200, 401])
+    #expect(requests.map { $0.text("token") } == ["field", "-"])
+    #expect(requests.allSatisfy { $0["seconds"] is NSNumber && $0.text("time") != nil })
+    #expect(!logged.program.errorText.contains(token))
   }
 
   @Test("the server says over TLS what it says without")

@@ -158,12 +158,20 @@ private struct LineLog: LogHandler {
     case .text:
       text = "\(time) \(level) \(message)" + values.map { " \($0.key)=\($0.value)" }.joined()
     case .json:
-      let members = [("time", time), ("level", "\(level)"), ("message", "\(message)")]
-      text =
-        JSON.object(
-          (members + values.map { ($0.key, "\($0.value)") }).map { (name: $0.0, value: JSON.string($0.1)) }
-        ).text
+      let members: [(name: String, value: JSON)] = [
+        ("time", .string(time)), ("level", .string("\(level)")), ("message", .string("\(message)")),
+      ]
+      let details = values.map { (name: $0.key, value: Self.json($0.key, "\($0.value)")) }
+      text = JSON.object(members + details).text
     }
     FileHandle.standardError.write(Data((printable(text) + "\n").utf8))
+  }
+
+  /// The names of values that are numbers.
+  private static let numbers: Set = ["status", "partitions", "events", "received", "sent", "seconds"]
+
+  private static func json(_ name: String, _ value: String) -> JSON {
+    guard numbers.contains(name) else { return .string(value) }
+    return Int64(value).map(JSON.int) ?? .number(value)
   }
 }
