@@ -142,11 +142,14 @@ def main():
         servers.append(Server(program, folder, "first", f'listen: "127.0.0.1:{leaf}"'))
         remote = f'remotes: [{{ url: "nats-leaf://127.0.0.1:{leaf}" }}]'
         servers.append(Server(program, folder, "second", remote))
-        print(json.dumps(asyncio.run(measure(*servers, lines, tenant, int(rounds)))))
+        figures = asyncio.run(measure(*servers, lines, tenant, int(rounds)))
     finally:
         for server in servers:
             server.process.kill()
+        for server in servers:
             server.process.wait()
+    # Last, because the reader of the line ends this program.
+    print(json.dumps(figures))
 
 
 main()
