@@ -1,6 +1,8 @@
 import Foundation
 import StemmaEvents
+import StemmaLog
 import StemmaNode
+import StemmaReplication
 
 /// Keeps a node in agreement with peers until it is stopped: exchanges events when either side has
 /// new ones, and at an interval in any case.
@@ -59,13 +61,13 @@ package final class Follower: Sendable {
       let wake = newWake()
       start(in: group) { [self] in follow(peer, wake) }
       switch peer.watch {
-      case .log(let path): start(in: group) { [self] in watchLog(path) { wake.signal() } }
+      case .log(let path): start(in: group) { [self] in watchLog(path) { wake.signal($0) } }
       case .hints(let watch): watch(wake)
       case .none: break
       }
     }
     start(in: group) { [self] in
-      watchLog(directory) { [self] in for wake in wakes.withLock({ $0 }) { wake.signal() } }
+      watchLog(directory) { [self] news in for wake in wakes.withLock({ $0 }) { wake.signal(news) } }
     }
     group.wait()
   }
@@ -122,24 +124,33 @@ package final class Follower: Sendable {
   private func follow(_ peer: SyncPeer, _ wake: Wake) {
     var failures = 0
     var node: Node?
+    var agreement = Agreement()
+    var news = News.everything
+    // The time of the next exchange of everything.
+    var due = Date.distantPast
     while !isDone {
-      wake.clear()
       do throws(NodeError) {
         let opened = if let node { node } else { try open() }
         node = opened
-        let report = try opened.exchange(
-          with: peer.remote, pulls: options.pulls, pushes: options.pushes, partitions: options.partitions,
-          connect: peer.connect(opened.options, interruption), recordsEach: false
-        ) { [deliver] adopted, total in
-          if adopted < total { deliver(peer, .behind(events: total - adopted)) }
+        if let partitions = patterns(of: news, agreement, opened) {
+          let report = try opened.exchange(
+            with: peer.remote, pulls: options.pulls, pushes: options.pushes, partitions: partitions,
+            connect: peer.connect(opened.options, interruption), recordsEach: false
+          ) { [deliver] adopted, total in
+            if adopted < total { deliver(peer, .behind(events: total - adopted)) }
+          }
+          failures = 0
+          agreement.add(report)
+          if partitions == options.partitions { due = Date().addingTimeInterval(options.interval) }
+          deliver(
+            peer, .exchanged(pulled: report.pulled, pushed: report.pushed, notices: report.notices))
         }
-        failures = 0
-        deliver(
-          peer, .exchanged(pulled: report.pulled, pushed: report.pushed, notices: report.notices))
-        wake.wait(options.interval)
+        news = wake.wait(until: due)
       } catch {
         // Its state is unknown after a failure.
         node = nil
+        agreement = Agreement()
+        news = .everything
         let longest = min(options.longestRetry, options.firstRetry * pow(2, Double(min(failures, 10))))
         failures += 1
         let pause = longest * Double.random(in: 0.5...1)
@@ -149,67 +160,71 @@ package final class Follower: Sendable {
     }
   }
 
+  /// The partitions to exchange, as patterns; nil: neither side has anything new.
+  ///
+  /// With everything or with chosen partitions, these are those of the options.
+  private func patterns(of news: News, _ agreement: Agreement, _ node: Node) -> [String]? {
+    guard case .heads(let heads) = news else { return options.partitions }
+    let new = heads.filter { node.metadata.scope.contains($0.key.partition) && !agreement.covers($0) }
+    if new.isEmpty { return nil }
+    let partitions = Set(new.map(\.key.partition))
+    guard options.partitions.isEmpty, partitions.allSatisfy(\.isExactPattern) else {
+      return options.partitions
+    }
+    return partitions.map(\.description).sorted()
+  }
+
   /// How often a log is looked at, in seconds.
   private static let look = 0.05
 
-  private func watchLog(_ directory: String, _ changed: () -> Void) {
+  private func watchLog(_ directory: String, _ changed: (News) -> Void) {
     let wake = newWake()
-    var node: Node?
+    var watched: (node: Node, position: Position)?
     while !isDone {
       do throws(NodeError) {
-        if let node {
-          if try node.refreshLog() { changed() }
+        if let (node, position) = watched {
+          if try node.refreshLog() {
+            let (heads, end) = try node.heads(from: position)
+            watched?.position = end
+            changed(.heads(heads))
+          }
         } else {
-          node = try Node.open(at: directory, Node.OpeningOptions(mode: .read))
-          changed()
+          let node = try Node.open(at: directory, Node.OpeningOptions(mode: .read))
+          watched = (node, node.durableEnd)
+          changed(.everything)
         }
       } catch {
         // An exchange reports why it cannot be read.
-        if node != nil { changed() }
-        node = nil
+        if watched != nil { changed(.everything) }
+        watched = nil
       }
-      wake.pause(node == nil ? 1 : Self.look)
+      wake.pause(watched == nil ? 1 : Self.look)
     }
   }
 }
 
-/// Wakes a thread that waits.
-///
-/// Sendable unchecked: the state is used under the lock of the condition.
-package final class Wake: @unchecked Sendable {
-  private let condition = NSCondition()
-  private var isSignaled = false
-  private var isStopped = false
+/// The events that a peer held after the last exchange. This node holds them, too, except for those
+/// that it does not pull.
+private struct Agreement {
+  private var heads = VersionVector()
 
-  package init() {}
-
-  private func change(_ body: () -> Void) {
-    condition.lock()
-    body()
-    condition.broadcast()
-    condition.unlock()
+  mutating func add(_ report: ExchangeReport) {
+    heads.partitions = heads.partitions.filter { report.exchanged?.contains($0.key) != true }
+    heads.partitions.merge(report.peerVector.partitions) { $1 }
   }
 
-  package func signal() { change { isSignaled = true } }
-  package func stop() { change { isStopped = true } }
-  package func clear() { change { isSignaled = false } }
-
-  package var isDone: Bool {
-    condition.lock()
-    defer { condition.unlock() }
-    return isStopped
+  func covers(_ head: (key: StreamID, value: SequenceNumber)) -> Bool {
+    heads[head.key.partition, head.key.origin].sequence >= head.value
   }
+}
 
-  /// Waits for a signal, or the time in seconds.
-  package func wait(_ seconds: Double) { wait(seconds) { isSignaled || isStopped } }
-
-  /// Waits the time in seconds; signals do not shorten it.
-  package func pause(_ seconds: Double) { wait(seconds) { isStopped } }
-
-  private func wait(_ seconds: Double, until isDue: () -> Bool) {
-    let end = Date().addingTimeInterval(seconds)
-    condition.lock()
-    while !isDue(), condition.wait(until: end) {}
-    condition.unlock()
+extension Partition {
+  /// Whether its name as a pattern denotes this partition alone.
+  fileprivate var isExactPattern: Bool {
+    do throws(ReplicationError) {
+      return try Scope(patterns: [description]).list.map(\.partition) == [self]
+    } catch {
+      return false
+    }
   }
 }

@@ -270,6 +270,39 @@ struct ServerTests {
     #expect(!logged.program.errorText.contains(token))
   }
 
+  @Test("a follower asks about the changed partition, not about all that both hold")
+  func narrowExchanges() throws {
+    let peers = try Peers(.http)
+    try peers.make("hq")
+    let lines = (0..<500).map { #"{"model":"Task","key":{"tenant":"t\#($0)","id":"1"},"fields":{}}"# }
+    try peers.work.write("lines.ndjson", lines.joined(separator: "\n"))
+    try peers.stemma("-C", "hq", "import", "lines.ndjson")
+    let node = try ServedNode("hq", in: peers.work)
+    try peers.stemma("clone", node.url, "field", "--name", "field")
+    let follower = try Background(
+      Tool.path, ["-C", "field", "sync", "--follow"], in: peers.work, readsLine: false)
+    func received() throws -> Int {
+      let lines = try node.answer("/metrics", in: peers.work).body.split(separator: "\n")
+      let line = try #require(lines.first { $0.hasPrefix("stemma_received_bytes_total ") })
+      return try #require(Int(line.split(separator: " ")[1]))
+    }
+    try peers.write("hq", "t1", "2", "first")
+    #expect(try peers.awaits("field", "first"))
+    // One of these may meet the exchange of everything, which follows every 30 seconds.
+    var costs: [Int] = []
+    for number in 1...3 {
+      let before = try received()
+      try peers.write("hq", "t\(number)", "2", "hq \(number)")
+      #expect(try peers.awaits("field", "hq \(number)"))
+      try peers.write("field", "t\(number)", "3", "field \(number)")
+      #expect(try peers.awaits("hq", "field \(number)"))
+      costs.append(try received() - before)
+    }
+    #expect(costs.sorted()[1] < 10_000, "\(costs)")
+    #expect(follower.end() == 0)
+    #expect(try peers.digests("field") == peers.digests("hq"))
+  }
+
   @Test("the server says over TLS what it says without")
   func tls() throws {
     let peers = try Peers(.http)

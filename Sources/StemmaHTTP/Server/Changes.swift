@@ -23,12 +23,13 @@ final class ChangeHints: Sendable {
   }
 
   private let state = NIOLockedValueBox(State())
-  /// Hints that wait for a slow reader. Later ones replace them.
+  /// Hints that wait for a slow reader. At one more, its stream is ended: it opens another, and
+  /// then asks for everything.
   private static let waiting = 16
 
   func subscribe(_ readable: Scope) -> (id: Int, stream: AsyncStream<ByteBuffer>) {
     let (stream, continuation) = AsyncStream.makeStream(
-      of: ByteBuffer.self, bufferingPolicy: .bufferingNewest(Self.waiting))
+      of: ByteBuffer.self, bufferingPolicy: .bufferingOldest(Self.waiting))
     let id = state.withLockedValue { state in
       state.next += 1
       state.subscribers[state.next] = Subscriber(readable: readable, continuation: continuation)
@@ -54,7 +55,10 @@ final class ChangeHints: Sendable {
         ])
         text += "event: change\ndata: \(data.text)\n\n"
       }
-      if !text.isEmpty { subscriber.continuation.yield(ByteBuffer(string: text)) }
+      guard !text.isEmpty else { continue }
+      if case .dropped = subscriber.continuation.yield(ByteBuffer(string: text)) {
+        subscriber.continuation.finish()
+      }
     }
   }
 
