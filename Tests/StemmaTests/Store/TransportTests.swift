@@ -128,7 +128,9 @@ struct TransportTests {
     }
   }
 
-  @Test("a cancelled task ends its session at once, at either side", arguments: [true, false])
+  @Test(
+    "a cancelled task ends its session at once, at either side", .timeLimit(.minutes(1)),
+    arguments: [true, false])
   func cancelled(isOpener: Bool) async throws {
     let store = try await Store.temporary(models: Reminder.self)
     let (asked, isAsked) = AsyncStream.makeStream(of: Void.self)
