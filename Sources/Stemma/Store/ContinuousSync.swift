@@ -111,9 +111,9 @@ public final class ContinuousSync: Service {
   ///
   /// It begins with an exchange. Commits of this store, also of other processes, reach a peer
   /// within about 200 milliseconds. Those of a peer in a directory or behind HTTP arrive as fast.
-  /// Every 30 seconds it asks each peer in any case. After a failure it retries at growing intervals, up to
-  /// a minute. Received events are durable before a status reports them. Observations then show
-  /// them, and the resolvers have seen their conflicts.
+  /// Every 30 seconds it asks each peer in any case. After a failure it retries at growing
+  /// intervals, up to a minute. Received events are durable before a status reports them.
+  /// Observations then show them, and the resolvers have seen their conflicts.
   ///
   /// A graceful shutdown finishes the exchanges in progress. A cancellation ends them at once,
   /// except those with directories. Complete batches stay, and the next exchange transfers the
