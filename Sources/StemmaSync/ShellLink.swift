@@ -69,7 +69,7 @@ package final class ShellLink: PeerLink {
     let output = Pipe()
     asking.executableURL = Self.interpreter
     asking.arguments = arguments(
-      "digest --ndjson" + patterns.map { " --partition \(Self.quoted($0))" }.joined())
+      "digest --json" + patterns.map { " --partition \(Self.quoted($0))" }.joined())
     asking.standardInput = FileHandle.nullDevice
     asking.standardOutput = output
     do {
@@ -80,14 +80,14 @@ package final class ShellLink: PeerLink {
         throw NodeError.notAPeer(
           path: address, reason: "it gave no digests (status \(asking.terminationStatus))")
       }
-      let decoder = JSONDecoder()
-      return try text.split(separator: UInt8(ascii: "\n")).map {
-        try decoder.decode(Node.PartitionDigest.self, from: $0)
-      }
+      // A key that permits only `serve` gives no text.
+      return try JSONDecoder().decode([Node.PartitionDigest].self, from: text)
     } catch let error as NodeError {
       throw error
+    } catch is DecodingError {
+      throw .notAPeer(path: address, reason: "it gave no digests")
     } catch {
-      throw .notAPeer(path: address, reason: "its digests cannot be read: \(error.localizedDescription)")
+      throw .notAPeer(path: address, reason: "it cannot be asked: \(error.localizedDescription)")
     }
   }
 

@@ -13,7 +13,7 @@ struct APIDescription {
 
   /// A contradiction to the description; nil: none.
   func contradiction(_ answer: ServedNode.Answer, to method: String, _ path: String) -> String? {
-    let resource = path.split(separator: "?").first.map(String.init) ?? path
+    let resource = "/" + path.prefix { $0 != "?" }.split(separator: "/").joined(separator: "/")
     let status = "\(answer.status)"
     guard let operation = at("paths", resource, method.lowercased()) else {
       return answer.status == 404 && answer.type == "application/problem+json"

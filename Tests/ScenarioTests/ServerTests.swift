@@ -270,6 +270,35 @@ struct ServerTests {
     #expect(!logged.program.errorText.contains(token))
   }
 
+  @Test("a token that may only read makes a mirror that syncs")
+  func readOnly() throws {
+    let (peers, node, _) = try guarded()
+    let token = try peers.stemma("-C", "hq", "token", "create", "mirror", "--read", "tenant=a").lines[0]
+    try peers.work.write("token", token)
+    try peers.stemma(
+      "clone", node.url, "mirror", "--partition", "tenant=a", "--token-file", "token")
+    try peers.write("hq", "a", "9", "new")
+    try peers.stemma("-C", "mirror", "sync")
+    #expect(try peers.titles("mirror").contains("new"))
+    // Own events stay here, and are shown.
+    try peers.write("mirror", "a", "10", "own")
+    try peers.stemma("-C", "mirror", "sync")
+    let status = try peers.stemma("-C", "mirror", "status", "--json").object().array("peers")[0]
+    #expect(status.number("ahead") == 1 && status["problem"] is NSNull)
+    #expect(try !peers.titles("hq").contains("own"))
+  }
+
+  @Test("addresses that lead nowhere are errors")
+  func addresses() throws {
+    let (peers, node, token) = try guarded()
+    for address in ["http://127.0.0.1:99999", "http://", "http://127.0.0.1:0x", "http://:80"] {
+      #expect(try peers.attempt("-C", "hq", "pull", address).status == 69, "\(address)")
+    }
+    // A slash at the end is none of the resource.
+    #expect(try node.answer("//v1/node", bearer(token), in: peers.work).status == 200)
+    #expect(try node.answer("//healthz", in: peers.work).status == 200)
+  }
+
   @Test("a follower asks about the changed partition, not about all that both hold")
   func narrowExchanges() throws {
     let peers = try Peers(.http)

@@ -34,11 +34,9 @@ final class Following: Sendable {
         case .shell: .none
         case .http:
           .hints { wake in
-            do throws(NodeError) {
+            HTTPPeer.watch(wake) {
               let options = try connection.token.options(for: remote.address, try open(.read))
-              try HTTPPeer.at(remote.address, options).watch(wake)
-            } catch {
-              // The exchanges with this peer fail for the same reason.
+              return try HTTPPeer.at(remote.address, options)
             }
           }
         }

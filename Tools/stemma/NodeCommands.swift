@@ -127,6 +127,10 @@ struct Status: ParsableCommand {
   @OptionGroup var format: FormatOptions
   @OptionGroup var options: NodeOptions
 
+  func validate() throws {
+    if maxLag != nil, !check { throw ValidationError("--max-lag needs --check") }
+  }
+
   func run() throws {
     // Notices are printed only once.
     let node = try options.open(isQuiet: true)

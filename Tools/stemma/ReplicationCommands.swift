@@ -46,7 +46,17 @@ struct Clone: ParsableCommand, NodelessCommand {
   private func clone(_ bar: ProgressBar) throws -> TransferReport {
     do {
       let options = Node.OpeningOptions(mode: .write)
-      let progress: (UInt64, UInt64) -> Void = { bar.update($0, of: $1) }
+      var isKept = false
+      let progress: (UInt64, UInt64) -> Void = {
+        // The directory exists. An interrupted clone goes on with the same token.
+        if !isKept {
+          isKept = true
+          do { try connection.token.keep(for: source, in: directory, Ports()) } catch {
+            Output.warning("the token was not kept: \(error)")
+          }
+        }
+        bar.update($0, of: $1)
+      }
       return try Node.clone(
         from: source, to: directory, partitions: partition, name: name, options: options,
         connect: connection.connections(options, progress: progress).connect, progress: progress)

@@ -54,6 +54,9 @@ struct Verify: ParsableCommand {
     let comparison = try PeerComparison(
       node, with: remote, partitions: partition,
       connect: connection.connections(node.options, progress: { _, _ in }).connect)
+    if !partition.isEmpty, comparison.equal == 0, comparison.differences.isEmpty {
+      Output.warning("neither this node nor \(peer) holds such a partition")
+    }
     if format.isJSON {
       Output.line(comparison.json(peer))
     } else {

@@ -8,12 +8,14 @@ import StemmaSync
 extension HTTPPeer {
   /// Wakes at each change hint of the server, until the follower stops. A lost stream is opened
   /// again; meanwhile the follower asks at its interval.
-  package func watch(_ wake: Wake) {
-    Task { [self] in
+  ///
+  /// - Parameter peer: the server, with the token of this time.
+  package static func watch(_ wake: Wake, _ peer: @escaping @Sendable () throws -> HTTPPeer) {
+    Task {
       var failures = 0
       while !wake.isDone {
         do {
-          let response = try await changes()
+          let response = try await peer().changes()
           failures = 0
           // Hints may have been missed before.
           wake.signal(.everything)

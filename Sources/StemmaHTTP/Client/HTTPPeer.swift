@@ -47,6 +47,8 @@ package final class HTTPPeer: Sendable {
   private static let connectTimeout = TimeAmount.seconds(5)
   /// Longest silence. A server that has adopted a long push rebuilds its tables before it answers.
   private static let readTimeout = TimeAmount.seconds(300)
+  /// Longest time until the greeting, for which a server needs to read nothing but its tables.
+  private static let greetingTimeout = TimeAmount.seconds(30)
 
   package static func at(_ address: String, _ options: HTTPOptions) throws(NodeError) -> HTTPPeer {
     let key = Key(address: address, options: options)
@@ -64,6 +66,10 @@ package final class HTTPPeer: Sendable {
     if let token = options.token, !token.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) {
       throw .notAPeer(path: address, reason: "the token contains a character that no token has")
     }
+    // The client traps at a port beyond 16 bits.
+    guard let parts = URLComponents(string: address), parts.host?.isEmpty == false,
+      parts.port.map({ (1...65535).contains($0) }) ?? true
+    else { throw .notAPeer(path: address, reason: "it is no URL of a server, such as https://HOST:7433") }
     self.address = address
     token = options.token
     var configuration = HTTPClient.Configuration()
@@ -98,7 +104,7 @@ package final class HTTPPeer: Sendable {
   /// The greeting of the node behind the server.
   func greeting(_ interruption: Interruption) throws(NodeError) -> Greeting {
     var decoder = MessageDecoder()
-    let answer = execute(request("node", .GET))
+    let answer = execute(request("node", .GET), within: Self.greetingTimeout)
     let number = interruption.add { answer.interrupt() }
     defer { interruption.remove(number) }
     do {
@@ -156,14 +162,17 @@ package final class HTTPPeer: Sendable {
     return (body, answer)
   }
 
-  private func execute(_ request: HTTPClientRequest) -> Handover {
+  /// The answer must have the accepted type.
+  private func execute(_ request: HTTPClientRequest, within limit: TimeAmount? = nil) -> Handover {
     let answer = Handover()
     Task { [client] in
       do {
-        let response = try await client.execute(request, deadline: .distantFuture)
-        guard response.status == .ok else {
+        let response = try await client.execute(
+          request, deadline: limit.map { .now() + $0 } ?? .distantFuture)
+        let type = response.headers.first(name: "content-type")
+        guard response.status == .ok, type == request.headers.first(name: "accept") else {
           let body = try await response.body.collect(upTo: HTTPLimits.problem)
-          let isProblem = response.headers.first(name: "content-type") == Problem.contentType
+          let isProblem = type == Problem.contentType
           return answer.finish(
             Refusal(
               status: UInt(response.status.code), body: Array(body.readableBytesView), isProblem: isProblem))
@@ -183,6 +192,8 @@ package final class HTTPPeer: Sendable {
     case let error as NodeError: return error
     case let error as ReplicationError: return .replication(error)
     case let refusal as Refusal: return nodeError(refusal)
+    case HTTPClientError.deadlineExceeded:
+      return .notAPeer(path: address, reason: "it does not answer")
     case let error as HTTPClientError where error == .remoteConnectionClosed || error == .readTimeout:
       return .replication(.incomplete("\(address): the connection was lost"))
     case HTTPParserError.invalidEOFState:
@@ -202,8 +213,9 @@ package final class HTTPPeer: Sendable {
     if let error = error as? NIOSSLExtraError, error == .failedToValidateHostname {
       return "its certificate is for another host"
     }
-    if error is NIOSSLError, "\(error)".contains("CERTIFICATE_VERIFY_FAILED") {
-      return "its certificate is not trusted"
+    if error is NIOSSLError {
+      return "\(error)".contains("CERTIFICATE_VERIFY_FAILED")
+        ? "its certificate is not trusted" : "it does not answer with TLS"
     }
     return "\(error)"
   }

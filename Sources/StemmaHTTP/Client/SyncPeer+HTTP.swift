@@ -18,11 +18,7 @@ extension SyncPeer {
   public static func http(_ url: URL, token: String? = nil, authorities: URL? = nil) -> SyncPeer {
     let address = address(of: url)
     let options = HTTPOptions(token: token, authorities: authorities?.path)
-    let watch = Watch.hints { wake in
-      do throws(NodeError) { try HTTPPeer.at(address, options).watch(wake) } catch {
-        // The exchanges fail for the same reason.
-      }
-    }
+    let watch = Watch.hints { wake in HTTPPeer.watch(wake) { try HTTPPeer.at(address, options) } }
     return SyncPeer(address, address: address, watch: watch) { _, interruption in
       { (_, _, _) throws(NodeError) in
         guard case .http = PeerAddress(address) else {

@@ -15,7 +15,9 @@ enum OpenAPI {
 
   /// Whether the description has such an answer. Debug builds check each answer of each test.
   static func describes(_ response: Response, to request: Request) -> Bool {
-    guard let resource = paths[request.uri.path] as? [String: Any],
+    // The router ignores repeated slashes.
+    let path = "/" + request.uri.path.split(separator: "/").joined(separator: "/")
+    guard let resource = paths[path] as? [String: Any],
       let operation = resource[request.method.rawValue.lowercased()] as? [String: Any],
       let answers = operation["responses"] as? [String: Any]
     else { return response.status == .notFound && mediaType(of: response) == Problem.contentType }

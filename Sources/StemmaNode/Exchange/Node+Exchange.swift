@@ -327,11 +327,11 @@ extension Node {
     {
       return
     }
-    // A directory is compared with itself.
-    if let report, !PeerAddress(address).isDirectory {
-      try PeerVectors(directory: directory, ports: ports).record(report, of: address)
-    }
     try withWriterLock { () throws(NodeError) in
+      // A directory is compared with itself.
+      if let report, !PeerAddress(address).isDirectory {
+        try PeerVectors(directory: directory, ports: ports).record(report, of: address)
+      }
       metadata = try Self.readMetadata(directory, ports)
       for index in metadata.remotes.indices where metadata.remotes[index].address == address {
         metadata.remotes[index].lastExchange = exchange

@@ -10,7 +10,7 @@ extension Session {
     if let foreign = request.versionVector.sortedPartitions.first(where: { !request.scope.contains($0) }) {
       throw .foreignPartition(foreign)
     }
-    try require(node.readable, for: request.scope)
+    try require(for: request.scope, node.readable.contains)
     try learn(request.versionVector)
     summary.exchanged = request.scope
     let order = ShipmentOrder(scope: scope, receiver: request.versionVector, names: names)

@@ -273,17 +273,20 @@ extension Session {
     }
   }
 
-  /// The part of an offer that this node accepts.
+  /// The part of an offer that this node accepts. Partitions that the peer may only read are
+  /// omitted: a read-only node offers what it holds.
   private func accepted(_ offered: NarrowedScope) throws(ReplicationError) -> NarrowedScope {
-    try require(node.writable, for: offered)
+    try require(for: offered) { node.writable.contains($0) || node.readable.contains($0) }
     return offered.narrowed(to: node.scope).narrowed(to: node.writable)
   }
 
   /// Rejects forbidden partitions that are requested by name, and omits those that only globs
   /// match.
-  func require(_ permitted: Scope, for scope: NarrowedScope) throws(ReplicationError) {
+  func require(
+    for scope: NarrowedScope, _ isPermitted: (Partition) -> Bool
+  ) throws(ReplicationError) {
     let named = scope.scopes.flatMap(\.list).filter { !$0.isExclusion }.compactMap(\.partition)
-    let denied = Set(named).filter { scope.contains($0) && !permitted.contains($0) }.sorted()
+    let denied = Set(named).filter { scope.contains($0) && !isPermitted($0) }.sorted()
     guard denied.isEmpty else { throw .notPermitted(denied) }
   }
 
