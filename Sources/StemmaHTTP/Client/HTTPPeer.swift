@@ -192,7 +192,7 @@ package final class HTTPPeer: Sendable {
     case let error as NodeError: return error
     case let error as ReplicationError: return .replication(error)
     case let refusal as Refusal: return nodeError(refusal)
-    case HTTPClientError.deadlineExceeded:
+    case let error as HTTPClientError where error == .deadlineExceeded:
       return .notAPeer(path: address, reason: "it does not answer")
     case let error as HTTPClientError where error == .remoteConnectionClosed || error == .readTimeout:
       return .replication(.incomplete("\(address): the connection was lost"))
