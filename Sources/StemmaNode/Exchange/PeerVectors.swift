@@ -41,7 +41,9 @@ struct PeerVectors {
     if let known = try holding(of: address) {
       for (partition, streams) in known.versionVector.partitions
       where report.exchanged?.contains(partition) != true {
-        for (origin, head) in streams { vector[partition, origin] = head }
+        for (origin, head) in streams where head.sequence > vector[partition, origin].sequence {
+          vector[partition, origin] = head
+        }
       }
     }
     let message = SessionMessage.holding(
