@@ -8,7 +8,7 @@ package enum News: Sendable {
   /// Any stream may have new events.
   case everything
 
-  /// Streams beyond this number are no longer told apart.
+  /// More streams than this are not distinguished.
   private static let limit = 64
 
   fileprivate mutating func add(_ other: News) {
