@@ -25,8 +25,6 @@ package final class Follower: Sendable {
     package var firstRetry = 0.5
     package var longestRetry = 60.0
     package var partitions: [String] = []
-    package var pulls = true
-    package var pushes = true
 
     package init() {}
   }
@@ -128,20 +126,22 @@ package final class Follower: Sendable {
     var news = News.everything
     // The time of the next exchange of everything.
     var due = Date.distantPast
+    var isNarrow = false
     while !isDone {
       do throws(NodeError) {
         let opened = if let node { node } else { try open() }
         node = opened
         if let partitions = patterns(of: news, agreement, opened) {
+          isNarrow = partitions != options.partitions
           let report = try opened.exchange(
-            with: peer.remote, pulls: options.pulls, pushes: options.pushes, partitions: partitions,
+            with: peer.remote, pulls: true, pushes: true, partitions: partitions,
             connect: peer.connect(opened.options, interruption), recordsEach: false
           ) { [deliver] adopted, total in
             if adopted < total { deliver(peer, .behind(events: total - adopted)) }
           }
           failures = 0
           agreement.add(report)
-          if partitions == options.partitions { due = Date().addingTimeInterval(options.interval) }
+          if !isNarrow { due = Date().addingTimeInterval(options.interval) }
           deliver(
             peer, .exchanged(pulled: report.pulled, pushed: report.pushed, notices: report.notices))
         }
@@ -151,6 +151,11 @@ package final class Follower: Sendable {
         node = nil
         agreement = Agreement()
         news = .everything
+        // The peer may refuse a partition by its name that it omits from everything.
+        if isNarrow {
+          isNarrow = false
+          continue
+        }
         let longest = min(options.longestRetry, options.firstRetry * pow(2, Double(min(failures, 10))))
         failures += 1
         let pause = longest * Double.random(in: 0.5...1)
@@ -203,18 +208,21 @@ package final class Follower: Sendable {
   }
 }
 
-/// The events that a peer held after the last exchange. This node holds them, too, except for those
-/// that it does not pull.
+/// The events that a peer held after the last exchange. This node holds them, too.
 private struct Agreement {
   private var heads = VersionVector()
+  private var scope = Scope.everything
 
   mutating func add(_ report: ExchangeReport) {
+    scope = report.peerScope
     heads.partitions = heads.partitions.filter { report.exchanged?.contains($0.key) != true }
     heads.partitions.merge(report.peerVector.partitions) { $1 }
   }
 
+  /// Whether the peer holds the event, or does not hold its partition.
   func covers(_ head: (key: StreamID, value: SequenceNumber)) -> Bool {
-    heads[head.key.partition, head.key.origin].sequence >= head.value
+    !scope.contains(head.key.partition)
+      || heads[head.key.partition, head.key.origin].sequence >= head.value
   }
 }
 

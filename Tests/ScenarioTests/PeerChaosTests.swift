@@ -30,13 +30,15 @@ struct PeerChaosTests {
       tenants: [all, [0, 1], [1, 2], [2, 3], [0, 3]]),
   ]
 
-  /// Forwards connections, and cuts each after a random number of bytes while the file `cut` exists.
+  /// Forwards connections, and cuts each after a random number of bytes while a file exists. Adds
+  /// the sizes of the answers to another file, one line for each part.
   static let proxy = """
     import os, random, socket, sys, threading
     target, rng = int(sys.argv[1]), random.Random(int(sys.argv[2]))
+    counted = open(sys.argv[4], "a", buffering=1)
     server = socket.socket(); server.bind(("127.0.0.1", 0)); server.listen(100)
     print(server.getsockname()[1], flush=True)
-    def pump(a, b, budget):
+    def pump(a, b, budget, counts):
         try:
             while True:
                 data = a.recv(65536)
@@ -44,6 +46,7 @@ struct PeerChaosTests {
                 if budget is not None and os.path.exists(sys.argv[3]):
                     data = data[:budget]; budget -= len(data)
                 b.sendall(data)
+                if counts: counted.write(f"{len(data)}\\n")
                 if budget is not None and budget <= 0: break
         except OSError: pass
         for s in (a, b):
@@ -53,9 +56,10 @@ struct PeerChaosTests {
         near, _ = server.accept()
         try: far = socket.create_connection(("127.0.0.1", target), 5)
         except OSError: near.close(); continue
+        far.settimeout(None)
         budget = rng.choice([None, rng.randrange(1, 400), rng.randrange(1, 5000)])
-        threading.Thread(target=pump, args=(near, far, budget), daemon=True).start()
-        threading.Thread(target=pump, args=(far, near, None), daemon=True).start()
+        threading.Thread(target=pump, args=(near, far, budget, False), daemon=True).start()
+        threading.Thread(target=pump, args=(far, near, None, True), daemon=True).start()
 
     """
 
@@ -89,7 +93,7 @@ struct PeerChaosTests {
     for node in 0..<count {
       for peer in topology.remotes[node] {
         let proxy = try Background(
-          python, ["proxy.py", "\(ports[peer])", "\(proxies.count)", work.file("cut")], in: work)
+          python, ["proxy.py", "\(ports[peer])", "\(proxies.count)", work.file("cut"), "bytes"], in: work)
         proxies.append(proxy)
         try work.stemma(
           "-C", name(node), "remote", "add", name(peer), "http://127.0.0.1:\(proxy.firstLine)")

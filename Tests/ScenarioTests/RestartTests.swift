@@ -1,41 +1,12 @@
 import Foundation
 import Testing
 
-/// A server that is killed and started again within a first clone. With `STEMMA_LONG`, the node has
-/// a million events.
+/// A server that is killed and started again within a first clone.
 @Suite("A restarted server", .enabled(if: RealData.hasPython))
 struct RestartTests {
-  private static let isLong = ProcessInfo.processInfo.environment["STEMMA_LONG"] != nil
-  private static let events = isLong ? 1_000_000 : 60_000
-  /// In raw bytes. Both sizes give about as many files.
-  private static let segment = isLong ? 8 << 20 : 500_000
-
-  /// Forwards connections, and writes the bytes of the answers, one number for each part.
-  private static let proxy = """
-    import socket, sys, threading
-    target = int(sys.argv[1]); counted = open("bytes", "a", buffering=1)
-    server = socket.socket(); server.bind(("127.0.0.1", 0)); server.listen(100)
-    print(server.getsockname()[1], flush=True)
-    def pump(a, b, counts):
-        try:
-            while True:
-                data = a.recv(65536)
-                if not data: break
-                b.sendall(data)
-                if counts: counted.write(f"{len(data)}\\n")
-        except OSError: pass
-        for s in (a, b):
-            try: s.shutdown(socket.SHUT_RDWR)
-            except OSError: pass
-    while True:
-        near, _ = server.accept()
-        try: far = socket.create_connection(("127.0.0.1", target), 5)
-        except OSError: near.close(); continue
-        far.settimeout(None)
-        threading.Thread(target=pump, args=(near, far, False), daemon=True).start()
-        threading.Thread(target=pump, args=(far, near, True), daemon=True).start()
-
-    """
+  private static let events = 250_000
+  /// In raw bytes, enough for a file to be sent unchanged. A file is then less than a tenth.
+  private static let segment = 1_100_000
 
   private static let lines = """
     import json
@@ -56,9 +27,9 @@ struct RestartTests {
       "'\(python)' lines.py > lines.ndjson && stemma -C hq import --segment-size \(Self.segment) lines.ndjson 2> /dev/null",
       in: work.path, showsStatus: true)
     try #require(imported.last?.hasPrefix("[") != true, "\(imported)")
-    try work.write("proxy.py", Self.proxy)
+    try work.write("proxy.py", PeerChaosTests.proxy)
     let first = try ServedNode("hq", in: work)
-    let proxy = try Background(python, ["proxy.py", "\(first.port)"], in: work)
+    let proxy = try Background(python, ["proxy.py", "\(first.port)", "0", "never", "bytes"], in: work)
     let address = "http://127.0.0.1:\(proxy.firstLine)"
     func bytes() throws -> Int {
       try String(contentsOfFile: work.file("bytes"), encoding: .utf8).split(separator: "\n")
@@ -75,7 +46,8 @@ struct RestartTests {
     #expect(clone.wait() != 0)
     let second = try ServedNode("hq", in: work, port: first.port)
     let begun = try peers.attempt("-C", "field", "status", "--json").object()
-    #expect(begun.number("events") ?? 0 > 0)
+    let adopted = try #require(begun.number("events"))
+    #expect(adopted > 0 && adopted < Self.events, "\(adopted)")
     try peers.stemma("clone", address, "field", "--name", "field")
     #expect(try peers.digests("field") == peers.digests("hq"))
     let twice = try bytes() - once

@@ -288,6 +288,26 @@ struct ServerTests {
     #expect(try !peers.titles("hq").contains("own"))
   }
 
+  @Test("a follower keeps events to itself that its token does not permit, without an error")
+  func limitedFollower() throws {
+    let (peers, node, token) = try guarded()
+    try peers.make("field")
+    try peers.work.write("token", token)
+    try peers.stemma("-C", "field", "remote", "add", "hq", node.url, "--token-file", "token")
+    let follower = try Background(
+      Tool.path, ["-C", "field", "sync", "--follow"], in: peers.work, readsLine: false)
+    for number in 1...3 {
+      try peers.write("field", "other", "\(number)")
+      try peers.write("field", "a", "f\(number)", "own \(number)")
+      #expect(try peers.awaits("hq", "own \(number)"))
+      try peers.write("hq", "a", "h\(number)", "new \(number)")
+      #expect(try peers.awaits("field", "new \(number)"))
+    }
+    #expect(follower.end() == 0)
+    #expect(follower.errorText == "")
+    #expect(try !peers.titles("hq").contains("other"))
+  }
+
   @Test("addresses that lead nowhere are errors")
   func addresses() throws {
     let (peers, node, token) = try guarded()
