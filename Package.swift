@@ -64,6 +64,7 @@ let package = Package(
   products: [
     .library(name: "Stemma", targets: ["Stemma"]),
     .library(name: "StemmaHTTP", targets: ["StemmaHTTP"]),
+    .library(name: "StemmaHub", targets: ["StemmaHub"]),
     .executable(name: "stemma", targets: ["StemmaTool"]),
   ],
   dependencies: [
@@ -96,7 +97,13 @@ let package = Package(
     module("StemmaHistory", ["StemmaNode"], isHot: true),
     module("StemmaSync", ["StemmaNode"]),
     module("StemmaHTTP", ["StemmaSync", crypto] + network, resources: [.embedInCode("openapi.json")]),
-    module("StemmaSimulation", ["StemmaMerge", "StemmaLog"], isHot: true),
+    module(
+      "StemmaHub",
+      [
+        "StemmaSync", crypto, .product(name: "AsyncHTTPClient", package: "async-http-client"),
+        .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOHTTP1", package: "swift-nio"),
+      ]),
+    module("StemmaSimulation", ["StemmaMerge", "StemmaLog", "StemmaReplication"], isHot: true),
     .macro(name: "StemmaMacros", dependencies: syntax, swiftSettings: strict),
     module("Stemma", ["StemmaNode", "StemmaHistory", "StemmaSync", "StemmaMacros", grdb, sqlite, lifecycle]),
 
@@ -175,6 +182,7 @@ let package = Package(
         "StemmaSchema", "StemmaEvents", "StemmaMerge", "StemmaLog", "StemmaTables", "StemmaReplication",
         "StemmaNode", "StemmaImport", "StemmaHistory", "StemmaSimulation",
       ]),
+    tests("StemmaHubTests", ["StemmaReplication", "StemmaHub", "StemmaSimulation"]),
     tests("HabitTests", []),
     // The measuring programs are only compiled.
     tests("MeasuringTests", ["Measuring", "benchmark", "benchmark-library"]),
