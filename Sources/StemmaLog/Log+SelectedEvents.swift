@@ -36,32 +36,36 @@ extension Log {
         return blocks
       }
       guard case .success(let blocks?) = read else { return nil }
-      return MadeAhead { Self.events(of: blocks, path, in: partitions) }
+      return MadeAhead {
+        let events = Result { () throws(LogError) in try ReadBlock.events(of: blocks, path, in: partitions) }
+        return if case .success(let events) = events { events } else { nil }
+      }
     }
     return nil
   }
+}
 
-  private struct ReadBlock: Sendable {
-    let entry: BlockEntry
-    let bytes: [UInt8]
+/// The stored bytes of a block.
+struct ReadBlock: Sendable {
+  let entry: BlockEntry
+  let bytes: [UInt8]
 
-    /// Throws `.corrupt`.
-    func contents(_ path: String) throws(LogError) -> BlockContents {
-      let block = try Segment.block(entry, bytes: bytes, path: path)
-      return try decoding(path, entry.offset) { () throws(EventsError) in try BlockContents(block) }
-    }
+  private func contents(_ path: String) throws(LogError) -> BlockContents {
+    let block = try Segment.block(entry, bytes: bytes, path: path)
+    let contents = try decoding(path, entry.offset) { () throws(EventsError) in try BlockContents(block) }
+    guard contents.relativePosition(0) == entry.firstRelativePosition,
+      contents.relativePosition(contents.count - 1) == entry.lastRelativePosition
+    else { throw .corrupt(path: path, offset: entry.offset, .disagreement("positions in the footer")) }
+    return contents
   }
 
-  /// nil if a block is corrupt.
-  private static func events(
+  /// The events of some partitions in these blocks of one segment, in position order.
+  static func events(
     of blocks: [ReadBlock], _ path: String, in partitions: Set<Partition>
-  ) -> [DigestedEvent]? {
+  ) throws(LogError) -> [DigestedEvent] {
     var places: [(relativePosition: UInt64, block: BlockContents, index: Int)] = []
     for block in blocks {
-      guard case .success(let read) = Result(catching: { () throws(LogError) in try block.contents(path) }),
-        read.relativePosition(0) == block.entry.firstRelativePosition,
-        read.relativePosition(read.count - 1) == block.entry.lastRelativePosition
-      else { return nil }
+      let read = try block.contents(path)
       let isWanted = (0..<read.reader.keyCount).map { partitions.contains(read.reader.partition(ofKey: $0)) }
       for index in 0..<read.count where isWanted[read.key(index)] {
         places.append((read.relativePosition(index), read, index))
@@ -69,7 +73,7 @@ extension Log {
     }
     places.sort { $0.relativePosition < $1.relativePosition }
     guard zip(places, places.dropFirst()).allSatisfy({ $0.relativePosition < $1.relativePosition }) else {
-      return nil
+      throw .corrupt(path: path, offset: 0, .disagreement("two events of one position"))
     }
     var events: [DigestedEvent] = []
     events.reserveCapacity(places.count)

@@ -12,6 +12,8 @@ package enum LogLimits {
   package static let segments = 100_000
   /// Footer, and key filter, of one segment.
   package static let footer = 64 << 20
+  /// A segment outside of a log.
+  static let looseSegment = 1 << 30
   /// One stored block of a segment. Its streams have limits of their own (`Limits.blockStream`).
   package static let block = 512 << 20
   /// Highest file number: eight digits.

@@ -112,7 +112,7 @@ package struct SealedFile: Sendable {
   private let trailer: SegmentTrailer
   private let path: String
 
-  fileprivate init(_ bytes: [UInt8], _ trailer: SegmentTrailer, _ path: String) {
+  init(_ bytes: [UInt8], _ trailer: SegmentTrailer, _ path: String) {
     self.bytes = bytes
     self.trailer = trailer
     self.path = path
@@ -155,15 +155,22 @@ extension Segment {
 }
 
 extension SealedContents {
-  /// Writes a segment of these contents, and syncs it.
-  func write(_ header: SegmentHeader, to file: any File) throws(LogError) -> SegmentTrailer {
-    let head = header.encoded()
+  /// The trailer of a segment of these contents, without chain value and digest.
+  ///
+  /// - Parameter head: bytes of the header.
+  func trailer(behind head: Int) -> SegmentTrailer {
     let footerStart = bytes.endIndex - sizes.filter - sizes.footer
-    var trailer = SegmentTrailer(
-      footerOffset: UInt64(head.count + footerStart - bytes.startIndex),
+    return SegmentTrailer(
+      footerOffset: UInt64(head + footerStart - bytes.startIndex),
       footer: Array(bytes[footerStart..<footerStart + sizes.footer]), rootSize: rootSize,
       filter: Array(bytes[(bytes.endIndex - sizes.filter)...]), events: events, end: sizes.end,
       rawBytes: sizes.rawBytes, chain: 0)
+  }
+
+  /// Writes a segment of these contents, and syncs it.
+  func write(_ header: SegmentHeader, to file: any File) throws(LogError) -> SegmentTrailer {
+    let head = header.encoded()
+    var trailer = trailer(behind: head.count)
     var hasher = SHA256()
     hasher.update(head)
     try file.write(head, at: 0)

@@ -36,6 +36,15 @@ struct Segment: Sendable {
     }
   }
 
+  /// A segment with a known trailer.
+  init(path: String, header: SegmentHeader, file: any File, fileSize: UInt64, trailer: SegmentTrailer) {
+    self.path = path
+    self.header = header
+    self.file = file
+    self.fileSize = fileSize
+    self.trailer = trailer
+  }
+
   init(path: String, header: SegmentHeader, file: any File) throws(LogError) {
     let size = try file.size()
     let least = UInt64(SegmentHeader.size + SegmentTrailer.size)

@@ -129,7 +129,7 @@ struct SegmentHeader: Equatable, Sendable {
   }
 }
 
-struct SegmentTrailer: Equatable, Sendable {
+struct SegmentTrailer: Hashable, Sendable {
   static let size = 108
   static let digestOffset = 64
   static let checksumOffset = 96

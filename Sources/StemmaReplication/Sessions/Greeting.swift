@@ -184,7 +184,7 @@ extension NarrowedScope {
 extension WireReader {
   /// A name for display that never becomes a path. Control characters are rejected, because they
   /// would reach a terminal.
-  fileprivate mutating func nodeName() throws(ReplicationError) -> String {
+  mutating func nodeName() throws(ReplicationError) -> String {
     let name = try text("node name", limit: ReplicationLimits.nodeName)
     guard !name.isEmpty, name.unicodeScalars.allSatisfy({ $0.properties.generalCategory != .control }) else {
       throw .malformed("greeting", "a node name that is empty or has control characters")

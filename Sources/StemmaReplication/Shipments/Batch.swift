@@ -300,6 +300,19 @@ extension Batch {
     return try Batch(sender: sender, streams: streams, contents)
   }
 
+  /// A whole segment of the events.
+  func segment(of log: LogID) throws(ReplicationError) -> (bytes: [UInt8], segment: LooseSegment) {
+    try Self.taking { () throws(Flaw) in
+      if let sealed { return try LooseSegment.encoded(sealed, of: log) }
+      let numbered = events.enumerated().map { BlockEvent(relativePosition: UInt64($0), event: $1) }
+      let (bytes, sizes): ([UInt8], SealedContents.Sizes)
+      do throws(LogError) {
+        (bytes, sizes) = try SealedContents.encoded(numbered, messages: messages, digests: digests)
+      } catch { throw .disagreement(error.description) }
+      return try LooseSegment.encoded(try SealedContents(bytes[...], sizes), of: log)
+    }
+  }
+
   /// The part of the batch in some partitions, possibly without events. Memory: all events.
   func restricted(to scope: NarrowedScope) throws(ReplicationError) -> Batch {
     let batch = try unpacked()

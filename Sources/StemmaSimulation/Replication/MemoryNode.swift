@@ -1,61 +1,59 @@
 import StemmaEvents
 import StemmaLog
+import StemmaReplication
 import StemmaSchema
-import Testing
-
-@testable import StemmaReplication
 
 /// A node in memory: files of events, and the version vector derived from them.
-struct MemoryNode {
-  struct Record: Hashable {
+package struct MemoryNode {
+  private struct Record: Hashable {
     var partition: Partition
     var key: Key
   }
 
-  let logID: LogID
-  var name: String
-  var origin: Origin
-  var pastOrigins: [Origin] = []
-  var scope = Scope.everything
-  var schema = Schema()
+  package let logID: LogID
+  package var name: String
+  package var origin: Origin
+  package var pastOrigins: [Origin] = []
+  package var scope = Scope.everything
+  package var schema = Schema()
   /// Part of every value.
-  var padding = ""
-  var sdl = ""
-  var readable = Scope.everything
-  var writable = Scope.everything
+  package var padding = ""
+  package var sdl = ""
+  package var readable = Scope.everything
+  package var writable = Scope.everything
   /// Closed files, and the growing one.
-  var files: [[(event: Event, message: CommitMessage?)]] = [[]]
-  private(set) var versionVector = VersionVector()
+  package var files: [[(event: Event, message: CommitMessage?)]] = [[]]
+  package private(set) var versionVector = VersionVector()
   private var records: [Record: (context: Context, version: Version)] = [:]
   private var commitNumber: UInt64 = 0
-  private(set) var adoptions = 0
+  package private(set) var adoptions = 0
   /// Whether a batch is adopted only when another one waits after it, or none follows.
-  var adoptsLate = false
+  package var adoptsLate = false
   /// Returned by the session but not adopted yet.
-  var accepted: VerifiedBatch?
+  package var accepted: VerifiedBatch?
 
-  init(_ name: String, id: UInt64) {
+  package init(_ name: String, id: UInt64) {
     logID = LogID(id)
     self.name = name
     origin = Origin(id << 8)
   }
 
-  var events: [Event] { files.flatMap { $0.map(\.event) } }
-  var source: MemorySource { MemorySource(files: files, versionVector: versionVector) }
+  package var events: [Event] { files.flatMap { $0.map(\.event) } }
+  package var source: MemorySource { MemorySource(files: files, versionVector: versionVector) }
 
-  var greeting: Greeting {
+  package var greeting: Greeting {
     Greeting(
       logID: logID, nodeName: name,
       origins: (pastOrigins + [origin]).map { NamedOrigin($0, nodeName: name, isOwn: true) }, schema: sdl,
       scope: scope)
   }
 
-  var asSessionNode: Session.Node {
+  package var asSessionNode: Session.Node {
     Session.Node(greeting: greeting, schema: schema, readable: readable, writable: writable)
   }
 
   /// One commit with one event for each of these records.
-  mutating func write(_ keys: [(partition: String, key: Int64)], message: CommitMessage? = nil) {
+  package mutating func write(_ keys: [(partition: String, key: Int64)], message: CommitMessage? = nil) {
     commitNumber += 1
     for (name, key) in keys {
       let partition = Partition(name)
@@ -73,24 +71,24 @@ struct MemoryNode {
     }
   }
 
-  mutating func write(_ partition: String, _ key: Int64 = 1) { write([(partition, key)]) }
+  package mutating func write(_ partition: String, _ key: Int64 = 1) { write([(partition, key)]) }
 
-  mutating func seal() { if !(files.last?.isEmpty ?? true) { files.append([]) } }
+  package mutating func seal() { if !(files.last?.isEmpty ?? true) { files.append([]) } }
 
-  mutating func takeNewOrigin() {
+  package mutating func takeNewOrigin() {
     pastOrigins.append(origin)
     origin = Origin(origin.rawValue + 1)
   }
 
   /// Removes events outside of the new scope.
-  mutating func changeScope(to new: Scope) {
+  package mutating func changeScope(to new: Scope) {
     scope = new
     files = files.map { $0.filter { new.contains($0.event.partition) } }
     versionVector = versionVector.restricted { new.contains($0) }
     records = records.filter { new.contains($0.key.partition) }
   }
 
-  mutating func adopt(_ batch: VerifiedBatch) throws {
+  package mutating func adopt(_ batch: VerifiedBatch) throws {
     guard let adopted = try batch.remaining(above: versionVector) else { return }
     adoptions += 1
     if adopted.events.count > 8 { seal() }
@@ -98,12 +96,12 @@ struct MemoryNode {
     if adopted.events.count > 8 { seal() }
   }
 
-  /// Fails the test if an event comes twice, early, or before its causes.
+  /// Traps if an event comes twice, early, or before its causes.
   private mutating func append(_ event: Event, _ message: CommitMessage?) {
     let head = versionVector[event.partition, event.id.origin]
-    #expect(event.id.sequence == head.sequence.next, "applied once, in order")
+    precondition(event.id.sequence == head.sequence.next, "applied once, in order")
     for entry in event.context.entries {
-      #expect(
+      precondition(
         entry.sequence <= versionVector[event.partition, entry.origin].sequence, "causes come before effects")
     }
     files[files.count - 1].append((event, message))
@@ -116,11 +114,11 @@ struct MemoryNode {
   }
 
   /// The part that must be equal on two nodes of one scope: the events, by id and content.
-  func contents(of scope: Scope = .everything) -> [String] {
+  package func contents(of scope: Scope = .everything) -> [String] {
     events.filter { scope.contains($0.partition) }.map { "\($0.partition) \($0.id) \($0.digest)" }.sorted()
   }
 
-  func notes() -> [CommitID: CommitMessage] {
+  package func notes() -> [CommitID: CommitMessage] {
     Dictionary(
       files.joined().compactMap { item in item.message.map { (item.event.commit, $0) } },
       uniquingKeysWith: { first, _ in first })
@@ -128,26 +126,26 @@ struct MemoryNode {
 }
 
 /// Counts an event's raw size as read. Skips events of other partitions, as a log skips blocks.
-final class MemorySource: ShipmentSource {
+package final class MemorySource: ShipmentSource {
   private let files: [[(event: Event, message: CommitMessage?)]]
-  private(set) var bytesRead: UInt64 = 0
-  private(set) var filesRead: [UInt64] = []
+  package private(set) var bytesRead: UInt64 = 0
+  package private(set) var filesRead: [UInt64] = []
 
-  let versionVector: VersionVector
+  package let versionVector: VersionVector
 
-  init(files: [[(event: Event, message: CommitMessage?)]], versionVector: VersionVector) {
+  package init(files: [[(event: Event, message: CommitMessage?)]], versionVector: VersionVector) {
     self.files = files
     self.versionVector = versionVector
   }
 
-  func shipmentFiles() -> [SourceFile] {
+  package func shipmentFiles() -> [SourceFile] {
     files.enumerated().map { index, events in
       SourceFile(
         start: Position(UInt64(index)), end: Position(UInt64(index) + 1), events: UInt64(events.count))
     }
   }
 
-  func streams(of file: SourceFile, in partitions: Set<Partition>) -> [StreamRange] {
+  package func streams(of file: SourceFile, in partitions: Set<Partition>) -> [StreamRange] {
     var ranges: [StreamID: StreamRange] = [:]
     for event in files[Int(file.start.rawValue)].map(\.event) where partitions.contains(event.partition) {
       let sequence = event.id.sequence
@@ -158,7 +156,7 @@ final class MemorySource: ShipmentSource {
     return Array(ranges.values)
   }
 
-  func streamHashes(_ ends: [QualifiedEventID]) -> [QualifiedEventID: StreamHash] {
+  package func streamHashes(_ ends: [QualifiedEventID]) -> [QualifiedEventID: StreamHash] {
     var hashes: [QualifiedEventID: StreamHash] = [:]
     for end in ends {
       for event in files.joined().map(\.event)
@@ -169,9 +167,9 @@ final class MemorySource: ShipmentSource {
     return hashes
   }
 
-  func sealed(_ file: SourceFile, atLeast least: Int) -> SealedFile? { nil }
+  package func sealed(_ file: SourceFile, atLeast least: Int) -> SealedFile? { nil }
 
-  func events(of file: SourceFile, in partitions: Set<Partition>) -> EventPull {
+  package func events(of file: SourceFile, in partitions: Set<Partition>) -> EventPull {
     filesRead.append(file.start.rawValue)
     var rest = files[Int(file.start.rawValue)][...]
     return { () throws(ReplicationError) in
