@@ -103,7 +103,8 @@ extension AWSCredentials {
       settings.credentials = AWSCredentials(
         accessKey: accessKey, secretKey: secretKey, sessionToken: variable("AWS_SESSION_TOKEN"))
     } else {
-      settings.credentials = try keys(secrets, name) ?? keys(config, name)
+      settings.credentials = try keys(secrets, name)
+      if settings.credentials == nil { settings.credentials = try keys(config, name) }
       if settings.credentials == nil { try refuseOtherSources(config ?? [:], name) }
     }
     if let credentials = settings.credentials, !credentials.isPrintable {

@@ -192,17 +192,20 @@ final class FolderFile {
   private func write(_ bytes: [UInt8]) throws(FolderError) {
     var written = 0
     while written < bytes.count {
-      written += try bytes.withUnsafeBytes { (buffer) throws(FolderError) in
-        try retrying(path, "write") {
+      let result = bytes.withUnsafeBytes { buffer in
+        let rest = UnsafeRawBufferPointer(rebasing: buffer[written...])
+        return System.uninterrupted {
           #if canImport(Glibc)
-            Glibc.write(descriptor, buffer.baseAddress.map { $0 + written }, bytes.count - written)
+            Glibc.write(descriptor, rest.baseAddress, rest.count)
           #elseif canImport(Musl)
-            Musl.write(descriptor, buffer.baseAddress.map { $0 + written }, bytes.count - written)
+            Musl.write(descriptor, rest.baseAddress, rest.count)
           #else
-            Darwin.write(descriptor, buffer.baseAddress.map { $0 + written }, bytes.count - written)
+            Darwin.write(descriptor, rest.baseAddress, rest.count)
           #endif
         }
       }
+      if result < 0 { throw FolderError(path: path, operation: "write") }
+      written += result
     }
   }
 
@@ -240,16 +243,21 @@ final class FolderFile {
 
   /// Renames the file if there is none of that name. Throws ENOTSUP if the system cannot do that.
   func rename(toAbsent target: String) throws(FolderError) {
-    #if canImport(Glibc)
-      // RENAME_NOREPLACE is 1.
-      _ = try retrying(target, "renameat2") { renameat2(AT_FDCWD, path, AT_FDCWD, target, 1) }
-      hasName = false
-    #elseif canImport(Darwin)
+    #if canImport(Darwin)
       _ = try retrying(target, "renamex_np") { renamex_np(path, target, UInt32(RENAME_EXCL)) }
-      hasName = false
     #else
-      throw FolderError(path: target, operation: "link", code: ENOTSUP)
+      // Swift does not import the function, and static programs may lack it.
+      typealias Rename =
+        @convention(c) (Int32, UnsafePointer<CChar>, Int32, UnsafePointer<CChar>, UInt32) -> Int32
+      guard let symbol = dlsym(nil, "renameat2") else {
+        throw FolderError(path: target, operation: "link", code: ENOTSUP)
+      }
+      // The C library declares the function with exactly these types (renameat2(2)).
+      let rename = unsafeBitCast(symbol, to: Rename.self)
+      let isExclusive: UInt32 = 1
+      _ = try retrying(target, "renameat2") { rename(AT_FDCWD, path, AT_FDCWD, target, isExclusive) }
     #endif
+    hasName = false
   }
 
   /// Removes the temporary name. A file that stays is one that no list shows.

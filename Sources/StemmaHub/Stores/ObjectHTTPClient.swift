@@ -89,32 +89,32 @@ final class ObjectHTTPClient: Sendable {
     switch error {
     case let error as HTTPClientError:
       switch error {
-      case .invalidURL, .emptyHost, .emptyScheme, .invalidHeaderFieldValues([]), .redirectLimitReached,
-        .redirectCycleDetected:
+      case .invalidURL, .emptyHost, .emptyScheme, .redirectLimitReached, .redirectCycleDetected:
         return .refused("\(name): \(error.shortDescription)")
       case .deadlineExceeded, .readTimeout, .writeTimeout, .connectTimeout:
         return .unknown("\(name): the server does not answer")
       case .remoteConnectionClosed: return .unknown("\(name): the connection was lost")
       default: return .unknown("\(name): \(error.shortDescription)")
       }
-    case let error as NIOConnectionError:
-      guard let first = error.connectionErrors.first else {
-        return .unknown("\(name): no server has the name \(error.host)")
-      }
-      let cause = (first.error as? IOError).map { String(cString: strerror($0.errnoCode)) }
-      return .unknown("\(name): \(cause ?? "\(first.error)")")
     case let error as IOError:
       return .unknown("\(name): \(String(cString: strerror(error.errnoCode)))")
     case HTTPParserError.invalidEOFState: return .unknown("\(name): the connection was lost")
     case is HTTPParserError: return .refused("\(name): the server does not answer with HTTP")
-    default:
-      let text = "\(error)"
-      // NIOSSL's errors have no other mark of this cause.
-      if text.contains("CERTIFICATE_VERIFY_FAILED") {
-        return .refused("\(name): the certificate of the server is not trusted")
-      }
-      return .unknown("\(name): \(ObjectKey.printable(text))")
+    default: return unnamed("\(error)", name)
     }
+  }
+
+  /// Errors of types whose modules are no dependency of this one.
+  private static func unnamed(_ text: String, _ name: String) -> ObjectError {
+    if text.contains("CERTIFICATE_VERIFY_FAILED") {
+      return .refused("\(name): the certificate of the server is not trusted")
+    }
+    // The cause of a failed connection.
+    if let cause = text.firstMatch(of: #/([^:()]+) \(errno: \d+\)/#) {
+      return .unknown("\(name): \(cause.1.trimmingCharacters(in: .whitespaces))")
+    }
+    if text.hasPrefix("NIOConnectionError") { return .unknown("\(name): the name of the server is unknown") }
+    return .unknown("\(name): \(ObjectKey.printable(text))")
   }
 }
 

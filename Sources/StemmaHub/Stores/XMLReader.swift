@@ -25,7 +25,8 @@ struct XMLReader {
     }
     while position < bytes.count {
       guard bytes[position] == UInt8(ascii: "<") else { return .text(try text()) }
-      if try skips("<?", to: "?>") || skips("<!--", to: "-->") { continue }
+      if try skips("<?", to: "?>") { continue }
+      if try skips("<!--", to: "-->") { continue }
       if starts(with: "<![CDATA[") {
         let start = position + 9
         _ = try skips("<![CDATA[", to: "]]>")
