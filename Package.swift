@@ -111,7 +111,7 @@ let package = Package(
       name: "StemmaTool",
       dependencies: [
         "StemmaSchema", "StemmaEvents", "StemmaLog", "StemmaTables", "StemmaReplication", "StemmaNode",
-        "StemmaImport", "StemmaHistory", "StemmaSync", "StemmaHTTP", "CStemma", argumentParser,
+        "StemmaImport", "StemmaHistory", "StemmaSync", "StemmaHTTP", "StemmaHub", "CStemma", argumentParser,
         .product(name: "Logging", package: "swift-log"),
       ], path: "Tools/stemma",
       swiftSettings: strict),

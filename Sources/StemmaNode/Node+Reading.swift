@@ -220,7 +220,21 @@ extension Node {
     package var events: UInt64
     /// The sum of the hashes of its streams.
     package var log: String
-    package var tables: String
+    /// Nil for a hub, which has no tables.
+    package var tables: String?
+
+    package init(partition: String, events: UInt64, log: String, tables: String?) {
+      self.partition = partition
+      self.events = events
+      self.log = log
+      self.tables = tables
+    }
+
+    /// Whether both have the same events, and the same rows if both have tables.
+    func agrees(with other: PartitionDigest) -> Bool {
+      let hasRows = tables != nil && other.tables != nil
+      return events == other.events && log == other.log && (!hasRows || tables == other.tables)
+    }
   }
 
   /// The digests of the partitions that are in all of the scopes.

@@ -18,7 +18,7 @@ package struct Ports: Sendable {
   }
 
   /// An id that is not 0.
-  func newID() -> UInt64 {
+  package func newID() -> UInt64 {
     while true {
       let id = random.next()
       if id != 0 { return id }

@@ -8,19 +8,22 @@ package struct Connections {
   private let options: Node.OpeningOptions
   private let shell: String
   private let http: Connector?
+  private let hub: Connector?
   private let progress: (UInt64, UInt64) -> Void
 
   /// - Parameters:
   ///   - options: for nodes in directories.
   ///   - shell: the words of the remote shell.
   ///   - http: connects to `http://` and `https://` addresses; nil: they are refused.
+  ///   - hub: connects to hubs; nil: they are refused.
   package init(
-    options: Node.OpeningOptions, shell: String = Self.shell, http: Connector? = nil,
+    options: Node.OpeningOptions, shell: String = Self.shell, http: Connector? = nil, hub: Connector? = nil,
     progress: @escaping (UInt64, UInt64) -> Void = { _, _ in }
   ) {
     self.options = options
     self.shell = shell
     self.http = http
+    self.hub = hub
     self.progress = progress
   }
 
@@ -33,7 +36,14 @@ package struct Connections {
       guard let http else {
         throw .notAPeer(path: remote.address, reason: "HTTP needs the module StemmaHTTP")
       }
-      return try http(remote, node, writes)
+      do throws(NodeError) { return try http(remote, node, writes) } catch {
+        // A web site that is no server can hold a hub.
+        guard let hub, case .notAPeer = error else { throw error }
+        do throws(NodeError) { return try hub(remote, node, writes) } catch .notAPeer { throw error }
+      }
+    case .hub:
+      guard let hub else { throw .notAPeer(path: remote.address, reason: "hubs need the module StemmaHub") }
+      return try hub(remote, node, writes)
     }
   }
 }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import StemmaHTTP
+import StemmaHub
 import StemmaNode
 import StemmaSync
 
@@ -20,7 +21,7 @@ struct ConnectionOptions: ParsableArguments {
       options: options, shell: named.isEmpty ? Connections.shell : named,
       http: HTTPPeer.connector { [token] (remote, node) throws(NodeError) in
         try token.options(for: remote.address, node)
-      }, progress: progress)
+      }, hub: HubLink.connect, progress: progress)
   }
 }
 
@@ -78,5 +79,48 @@ struct TokenOptions: ParsableArguments {
     credentials[address] = HTTPOptions(
       token: try named() ?? kept.token, authorities: namedAuthorities ?? kept.authorities)
     if credentials[address] != kept { try credentials.save(in: directory) }
+  }
+}
+
+/// How a hub is reached. The address that is kept has all of it.
+struct HubOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp("Of a bucket: the service's URL (default: that of AWS, or the environment's).", valueName: "url"))
+  var endpoint: String?
+  @Option(help: ArgumentHelp("Of a bucket: its region (default: that of the environment).", valueName: "name"))
+  var region: String?
+  @Option(help: ArgumentHelp("Of a bucket: the section of the files in ~/.aws.", valueName: "name"))
+  var profile: String?
+  @Flag(inversion: .prefixedNo, help: "Of a bucket: whether its name is in the path (default: with an endpoint).")
+  var pathStyle: Bool?
+  @Option(
+    help: ArgumentHelp("The file with the key of a sealed hub.", valueName: "file"), completion: .file())
+  var keyFile: String?
+
+  /// The address with these options. Others than those of hubs take none.
+  func address(_ text: String) throws -> String {
+    let isGiven = endpoint != nil || region != nil || profile != nil || pathStyle != nil || keyFile != nil
+    switch PeerAddress(text) {
+    case .hub: return try hub(text).text
+    case .http where keyFile != nil: return try hub(text).text
+    default:
+      guard !isGiven else {
+        throw Failure("\(text) is no hub, which alone takes these options; write s3://… or file:///…", .usage)
+      }
+      return text
+    }
+  }
+
+  func hub(_ text: String) throws -> HubAddress {
+    guard text.contains("://") else {
+      throw Failure("\(text) is no hub; write s3://BUCKET/PREFIX, file:///FOLDER or https://HOST/PATH", .usage)
+    }
+    var address = try HubAddress(text)
+    if let endpoint { address.options.endpoint = endpoint }
+    if let region { address.options.region = region }
+    if let profile { address.options.profile = profile }
+    if let pathStyle { address.options.isPathStyle = pathStyle }
+    if let keyFile { address.keyFile = PeerAddress.absolute(keyFile) }
+    return address
   }
 }

@@ -31,7 +31,7 @@ final class Following: Sendable {
       let watch: SyncPeer.Watch =
         switch PeerAddress(remote.address) {
         case .directory(let path): .log(path)
-        case .shell: .none
+        case .shell, .hub: .none
         case .http:
           .hints { wake in
             HTTPPeer.watch(wake) {

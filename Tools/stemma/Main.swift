@@ -46,7 +46,7 @@ struct Stemma: ParsableCommand {
         name: "Replication",
         subcommands: [
           Remote.self, Pull.self, Push.self, Sync.self, BundleCommand.self, ScopeCommand.self, Digest.self,
-          Serve.self, TokenCommand.self,
+          Serve.self, TokenCommand.self, HubCommand.self, Publish.self,
         ]),
       CommandGroup(name: "Upkeep", subcommands: [Rebuild.self, Verify.self, Repair.self]),
     ])

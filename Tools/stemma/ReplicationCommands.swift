@@ -16,6 +16,7 @@ struct Clone: ParsableCommand, NodelessCommand {
         stemma clone ../hq field --partition tenantId=acme --partition 'region=eu*'
         stemma clone hq.example.org:shop field
         stemma clone https://hq.example.org:7433 field --token-file field.token
+        stemma clone s3://shop/hub field --region eu-1 --partition tenantId=acme
       """)
   @Argument(help: "Another node: its directory, HOST:PATH, or the URL of a server.", completion: .directory)
   var source: String
@@ -26,11 +27,13 @@ struct Clone: ParsableCommand, NodelessCommand {
   var partition: [String] = []
   @Option(help: "The name that other nodes see (default: the host's name).") var name: String?
   @OptionGroup var connection: ConnectionOptions
+  @OptionGroup var hub: HubOptions
   @OptionGroup var format: FormatOptions
 
   func run() throws {
     let bar = ProgressBar("cloning")
-    let report = try clone(bar)
+    let source = try hub.address(source)
+    let report = try clone(bar, from: source)
     bar.finish()
     try connection.token.keep(for: source, in: directory, Ports())
     for notice in report.notices { Output.warning(notice) }
@@ -43,7 +46,7 @@ struct Clone: ParsableCommand, NodelessCommand {
     if let missing = report.missing { throw missing }
   }
 
-  private func clone(_ bar: ProgressBar) throws -> TransferReport {
+  private func clone(_ bar: ProgressBar, from source: String) throws -> TransferReport {
     do {
       let options = Node.OpeningOptions(mode: .write)
       var isKept = false
@@ -246,11 +249,13 @@ struct RemoteAdd: ParsableCommand {
         stemma remote add backup /mnt/backup/shop
         stemma remote add hq hq.example.org:shop
         stemma remote add web https://hq.example.org:7433 --token-file web.token
+        stemma remote add hub s3://shop/hub --endpoint https://s3.example.org --region eu-1
       """)
   @Argument(help: "The name.") var name: String
   @Argument(help: "The other node: its directory, HOST:PATH, or a URL.", completion: .directory) var address:
     String
   @OptionGroup var token: TokenOptions
+  @OptionGroup var hub: HubOptions
   @OptionGroup var options: NodeOptions
 
   func validate() throws {
@@ -258,6 +263,7 @@ struct RemoteAdd: ParsableCommand {
   }
 
   func run() throws {
+    let address = try hub.address(address)
     let node = try options.openForWriting()
     try refuseItself(address, node)
     try node.addRemote(name, address)
@@ -282,9 +288,11 @@ struct RemoteSetURL: ParsableCommand {
   @Argument(help: "The other node: its directory, HOST:PATH, or a URL.", completion: .directory) var address:
     String
   @OptionGroup var token: TokenOptions
+  @OptionGroup var hub: HubOptions
   @OptionGroup var options: NodeOptions
 
   func run() throws {
+    let address = try hub.address(address)
     let node = try options.openForWriting()
     try refuseItself(address, node)
     try node.setRemote(name, address)
@@ -503,7 +511,7 @@ struct Digest: ParsableCommand {
     {
       let row = JSON.object([
         ("partition", .string(digest.partition)), ("events", .int(Int64(digest.events))),
-        ("log", .string(digest.log)), ("tables", .string(digest.tables)),
+        ("log", .string(digest.log)), ("tables", .string(digest.tables ?? "")),
       ])
       partitions.insert(digest.partition)
       if format.json {
@@ -511,7 +519,7 @@ struct Digest: ParsableCommand {
       } else if format.ndjson {
         Output.line(row)
       } else {
-        Output.line("\(digest.log) \(digest.tables) \(printable(digest.partition))")
+        Output.line("\(digest.log) \(digest.tables ?? "") \(printable(digest.partition))")
       }
     }
     if format.json { Output.line(.array(array)) }

@@ -69,7 +69,7 @@ extension PeerComparison {
     }
     for here in try node.digests(within: scopes) {
       let other = others.removeValue(forKey: here.partition)
-      if here == other {
+      if let other, here.agrees(with: other) {
         equal += 1
       } else {
         differences.append(Difference(partition: here.partition, here: here, there: other))
@@ -84,7 +84,7 @@ extension PeerComparison {
     guard let digest else { return .null }
     return .object([
       ("events", .int(Int64(clamping: digest.events))), ("log", .string(digest.log)),
-      ("tables", .string(digest.tables)),
+      ("tables", digest.tables.map { .string($0) } ?? .null),
     ])
   }
 }

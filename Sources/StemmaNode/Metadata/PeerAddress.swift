@@ -5,13 +5,19 @@ package enum PeerAddress: Hashable, Sendable {
   case directory(String)
   /// `HOST:PATH`, reached by a remote shell. The path is relative to the home directory there.
   case shell(host: String, path: String)
-  /// `http://…` or `https://…`.
+  /// `http://…` or `https://…`: a server, or a hub in a web site.
   case http(String)
+  /// `s3://…` or `file://…`: a hub.
+  case hub(String)
 
   /// `HOST:PATH` has no slash before its first colon. `./a:b` is the directory `a:b`.
   package init(_ text: String) {
     if text.hasPrefix("http://") || text.hasPrefix("https://") {
       self = .http(text)
+      return
+    }
+    if text.hasPrefix("s3://") || text.hasPrefix("file://") {
+      self = .hub(text)
       return
     }
     if let colon = text.firstIndex(of: ":"), colon > text.startIndex, text[text.index(after: colon)...] != "",
@@ -33,7 +39,7 @@ package enum PeerAddress: Hashable, Sendable {
   package static func stored(_ text: String) -> String {
     switch PeerAddress(text) {
     case .directory(let path): absolute(path)
-    case .shell: text
+    case .shell, .hub: text
     case .http(let url): url.hasSuffix("/") ? String(url.dropLast()) : url
     }
   }

@@ -50,21 +50,28 @@ package final class Hub {
   /// Records that the journal lacks.
   private var unsaved: [HubRecord] = []
 
-  /// Remembers the hub. A journal that cannot be used is read from the hub again.
+  /// Remembers the hub. What a journal that contradicts itself had is read from the hub again.
   package init(_ store: any ObjectStore, journal: any HubJournal, _ options: Options) throws(HubError) {
     calls = HubCalls(store: store, options: options)
     self.journal = journal
     self.options = options
-    for record in try Self.content({ () throws(ReplicationError) in try journal.load() }) {
-      switch record {
-      case .writer(let log): writer = log
-      case .tag(let log, let tag): tags[log] = tag
-      case .probed(let time): probed = time
-      case .manifest(let bytes):
-        try Self.content { () throws(ReplicationError) in
-          try catalog.add(try HubManifest(decoding: bytes), HubDigest(of: bytes))
+    let records = try Self.content { () throws(ReplicationError) in try journal.load() }
+    do throws(ReplicationError) {
+      for record in records {
+        switch record {
+        case .writer(let log): writer = log
+        case .tag(let log, let tag): tags[log] = tag
+        case .probed(let time): probed = time
+        case .manifest(let bytes):
+          let manifest = try HubManifest(decoding: bytes)
+          guard catalog.missing(for: manifest) == nil else { throw .corrupt("manifest", "it comes early") }
+          try catalog.add(manifest, HubDigest(of: bytes))
         }
       }
+    } catch {
+      (catalog, tags, probed) = (HubCatalog(), [:], 0)
+      unsaved = writer.map { [.writer($0)] } ?? []
+      try Self.content { () throws(ReplicationError) in try journal.forget() }
     }
   }
 
@@ -196,9 +203,7 @@ package final class Hub {
     let log = options.makeLogID()
     // The hint is there before the first manifest, so that the log is found if the next hint is
     // not written.
-    _ = try calls.calling { () throws(ObjectError) in
-      try store.put(HubLayout.head(log), Array("0\n".utf8), ifAbsent: false)
-    }
+    try put(HubLayout.head(log), Array("0\n".utf8))
     writer = log
     remember(.writer(log))
     try save()
@@ -211,7 +216,7 @@ package final class Hub {
       let (bytes, segment) = try batch.segment(of: log)
       return (bytes, HubObject(segment: segment, streams: batch.streams))
     }
-    _ = try calls.calling { () throws(ObjectError) in try store.put(object.key, bytes, ifAbsent: false) }
+    try put(object.key, bytes)
     return object
   }
 
@@ -249,6 +254,11 @@ package final class Hub {
     assert(holds(catalog.checkInvariants))
   }
 
+  /// Writes a key that only this node writes.
+  package func put(_ key: String, _ bytes: [UInt8]) throws(HubError) {
+    _ = try calls.calling { () throws(ObjectError) in try store.put(key, bytes, ifAbsent: false) }
+  }
+
   /// Writes a manifest unless there is one of its number.
   private func put(_ manifest: HubManifest, _ bytes: [UInt8]) throws(HubError) {
     let key = HubLayout.manifest(manifest.place.log, manifest.place.number)
@@ -273,9 +283,6 @@ package final class Hub {
   }
 
   private func putHint(_ log: LogID) throws(HubError) {
-    let text = "\(catalog[log].number)\n"
-    _ = try calls.calling { () throws(ObjectError) in
-      try store.put(HubLayout.head(log), Array(text.utf8), ifAbsent: false)
-    }
+    try put(HubLayout.head(log), Array("\(catalog[log].number)\n".utf8))
   }
 }

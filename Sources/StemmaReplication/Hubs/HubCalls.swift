@@ -9,11 +9,16 @@ struct FetchedManifest: Sendable {
 }
 
 /// The calls of a hub's store, repeated while their outcome is unknown.
-struct HubCalls: Sendable {
+package struct HubCalls: Sendable {
   let store: any ObjectStore
   let options: Hub.Options
 
-  func calling<Result>(_ body: () throws(ObjectError) -> Result) throws(HubError) -> Result {
+  package init(store: any ObjectStore, options: Hub.Options) {
+    self.store = store
+    self.options = options
+  }
+
+  package func calling<Result>(_ body: () throws(ObjectError) -> Result) throws(HubError) -> Result {
     var failures = 0
     while true {
       do throws(ObjectError) { return try body() } catch {

@@ -8,6 +8,8 @@ package protocol HubJournal: AnyObject {
   func load() throws(ReplicationError) -> [HubRecord]
   /// Appends records, durable on return.
   func append(_ records: [HubRecord]) throws(ReplicationError)
+  /// Removes all records.
+  func forget() throws(ReplicationError)
 }
 
 package enum HubRecord: Hashable, Sendable {

@@ -35,6 +35,7 @@ package struct HubTrial {
     init(_ records: [HubRecord] = []) { self.records = records }
 
     func load() -> [HubRecord] { records }
+    func forget() { records = [] }
     func append(_ more: [HubRecord]) throws(ReplicationError) {
       for record in more { records.append(try HubRecord(decoding: record.encoded)) }
     }

@@ -1,0 +1,100 @@
+import Foundation
+import StemmaLog
+import StemmaNode
+import StemmaReplication
+
+/// `hub.json`: what the objects below a prefix are.
+package struct HubDescription: Codable, Hashable, Sendable {
+  package static let currentFormat = 1
+  private static let limit = 64 << 10
+
+  package var format = Self.currentFormat
+  /// Sixteen hexadecimal digits.
+  package var hub: String
+  /// Whether objects are sealed with a key.
+  package var isSealed: Bool
+
+  package var id: LogID? { UInt64(hub, radix: 16).map(LogID.init) }
+
+  enum CodingKeys: String, CodingKey {
+    case format
+    case hub
+    case isSealed = "sealed"
+  }
+
+  package init(id: LogID, isSealed: Bool) {
+    hub = id.description
+    self.isSealed = isSealed
+  }
+
+  /// Nil: there is no hub.
+  package init?(of store: any ObjectStore, _ options: Hub.Options, isSealed: Bool) throws(NodeError) {
+    let calls = HubCalls(store: store, options: options)
+    let bytes: [UInt8]?
+    do throws(HubError) {
+      bytes = try calls.calling { () throws(ObjectError) in
+        try store.get(HubLayout.description, 0..<UInt64(Self.limit))
+      }
+    } catch { throw NodeError(error) }
+    guard let bytes else { return nil }
+    do { self = try JSONDecoder().decode(Self.self, from: Data(bytes)) } catch {
+      throw .notAPeer(path: store.name, reason: "its hub.json cannot be read")
+    }
+    guard format == Self.currentFormat else {
+      throw .newerFormat(path: store.name + "/hub.json", found: format, supported: Self.currentFormat)
+    }
+    guard id != nil else { throw .notAPeer(path: store.name, reason: "its hub.json names no hub") }
+    guard self.isSealed == isSealed else {
+      throw .notAPeer(
+        path: store.name,
+        reason: self.isSealed
+          ? "it is sealed; name the file of its key with --key-file" : "it is not sealed; leave --key-file out")
+    }
+  }
+
+  /// Makes a hub unless there is one.
+  ///
+  /// - Returns: whether it was made.
+  package static func make(
+    in store: any ObjectStore, _ options: Hub.Options, isSealed: Bool
+  ) throws(NodeError) -> (HubDescription, isNew: Bool) {
+    let calls = HubCalls(store: store, options: options)
+    let description = HubDescription(id: options.makeLogID(), isSealed: isSealed)
+    do {
+      let encoder = JSONEncoder()
+      encoder.outputFormatting = [.sortedKeys]
+      let bytes = Array(try encoder.encode(description)) + [0x0a]
+      _ = try calls.calling { () throws(ObjectError) in
+        try store.put(HubLayout.description, bytes, ifAbsent: true)
+      }
+    } catch let error as HubError { throw NodeError(error) } catch { throw .unforeseen("\(error)") }
+    // Another one may have made it at the same time.
+    guard let found = try HubDescription(of: store, options, isSealed: isSealed) else {
+      throw .notAPeer(path: store.name, reason: "it does not keep what is written")
+    }
+    return (found, found == description)
+  }
+}
+
+/// `peers/…`: what a node tells of itself in a hub.
+package struct HubPeer: Codable, Hashable, Sendable {
+  package var node: String
+  /// Patterns.
+  package var scope: [String]
+  /// The last manifests that it has read, by log. It holds their events in its scope.
+  package var read: [String: UInt64]
+  /// Milliseconds since 1970.
+  package var time: UInt64
+}
+
+extension NodeError {
+  package init(_ error: HubError) {
+    self =
+      switch error {
+      case .store(let name, .refused(let reason)): .notAPeer(path: name, reason: "\(reason)")
+      case .noHub(let name): .notAPeer(path: name, reason: "there is no hub")
+      case .content(let error): .replication(error)
+      case .store, .logInUse: .replication(error.asReplicationError)
+      }
+  }
+}
