@@ -3,13 +3,15 @@ import StemmaSimulation
 import Testing
 
 /// The ways to reach a peer. Each scenario holds for all of them.
-enum Reach: CaseIterable { case directory, shell, http }
+enum Reach: CaseIterable { case directory, shell, http, hub }
 
 /// Nodes that reach each other in one way.
 final class Peers {
   let reach: Reach
   let work: Workplace
   private var served: [String: ServedNode] = [:]
+  /// The hub through which each of these nodes is reached, in a folder.
+  private var hubs: [(node: String, address: String)] = []
 
   static let schema = """
     type Task @model @partition(fields: ["tenant"]) {
@@ -41,8 +43,25 @@ final class Peers {
       let node = (name: node, server: try ServedNode(node, in: work))
       served[node.name] = node.server
       return node.server.url
+    case .hub:
+      if let known = hubs.first(where: { $0.node == node }) { return known.address }
+      let address = "file://" + work.file("hub-\(node)")
+      try work.stemma("hub", "init", address)
+      hubs.append((node, address))
+      try settle()
+      return address
     }
   }
+
+  /// Each node that is reached through a hub exchanges events with it.
+  private func settle() throws {
+    for (node, address) in hubs {
+      let result = try Tool.run(Tool.path, ["-C", node, "sync", address], in: work.path)
+      #expect(result.status == 0, "\(result.errors)")
+    }
+  }
+
+  private static let exchanges: Set<String> = ["clone", "pull", "push", "sync", "verify"]
 
   func make(_ node: String, schema: String = "schema.graphql") throws {
     try work.stemma("init", node, "--schema", schema, "--name", node)
@@ -59,15 +78,21 @@ final class Peers {
   func stemma(
     _ arguments: [String], sourceLocation: SourceLocation = #_sourceLocation
   ) throws -> Tool.Result {
-    let result = try Tool.run(Tool.path, arguments, in: work.path, environment: environment)
+    let result = try run(arguments)
     #expect(
       result.status == 0, "stemma \(arguments.joined(separator: " ")): \(result.errors)",
       sourceLocation: sourceLocation)
     return result
   }
 
-  func attempt(_ arguments: String...) throws -> Tool.Result {
-    try Tool.run(Tool.path, arguments, in: work.path, environment: environment)
+  func attempt(_ arguments: String...) throws -> Tool.Result { try run(arguments) }
+
+  private func run(_ arguments: [String]) throws -> Tool.Result {
+    let isExchange = arguments.contains(where: Self.exchanges.contains)
+    if isExchange { try settle() }
+    let result = try Tool.run(Tool.path, arguments, in: work.path, environment: environment)
+    if isExchange { try settle() }
+    return result
   }
 
   func write(_ node: String, _ tenant: String, _ id: String, _ title: String = "x") throws {
@@ -216,7 +241,7 @@ final class Peers {
     #expect(try peers.titles("more") == "a\t1\tx\n")
   }
 
-  @Test("partitions with lost events are left out", arguments: Reach.allCases)
+  @Test("partitions with lost events are left out", arguments: [Reach.directory, .shell, .http])
   func losses(reach: Reach) throws {
     let peers = try Peers(reach)
     try peers.make("hq")
@@ -233,11 +258,13 @@ final class Peers {
     #expect(cloned.status == 74, "\(cloned.output)\(cloned.errors)")
   }
 
-  @Test("an address without a node is an error with advice", arguments: [Reach.shell, .http])
+  @Test("an address without a node is an error with advice", arguments: [Reach.shell, .http, .hub])
   func nothingThere(reach: Reach) throws {
     let peers = try Peers(reach)
     try peers.make("hq")
-    let address = reach == .http ? "http://127.0.0.1:9" : "elsewhere:\(peers.work.file("nothing"))"
+    let nothing = peers.work.file("nothing")
+    let address =
+      reach == .http ? "http://127.0.0.1:9" : reach == .hub ? "file://\(nothing)" : "elsewhere:\(nothing)"
     let result = try peers.attempt("-C", "hq", "pull", address)
     #expect(result.status == 69, "\(result.errors)")
     #expect(try peers.attempt("clone", address, "new").status == 69)
@@ -248,7 +275,7 @@ final class Peers {
 @Suite("Peers with real data", .enabled(if: RealData.isThere))
 struct RealPeerTests {
   /// nodes-grdb: two nodes diverge and sync over each transport.
-  @Test("no violation over a pipe and over HTTP", arguments: [Reach.shell, .http])
+  @Test("no violation over a pipe, over HTTP and through a hub", arguments: [Reach.shell, .http, .hub])
   func realMerge(reach: Reach) throws {
     let peers = try Peers(reach)
     try peers.work.stemma("init", "a", "--schema", RealData.path("nodes-grdb/schema.graphql"), "--name", "a")

@@ -216,7 +216,7 @@ extension Node {
   }
 
   var digestTexts: [String] {
-    get throws { try digests().map { "\($0.partition) \($0.events) \($0.log) \($0.tables)" } }
+    get throws { try digests().map { "\($0.partition) \($0.events) \($0.log) \($0.tables ?? "")" } }
   }
 }
 

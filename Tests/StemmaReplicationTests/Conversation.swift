@@ -1,4 +1,5 @@
 import StemmaEvents
+import StemmaSimulation
 
 @testable import StemmaReplication
 

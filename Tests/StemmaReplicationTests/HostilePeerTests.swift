@@ -1,6 +1,7 @@
 import StemmaEvents
 import StemmaLog
 import StemmaSchema
+import StemmaSimulation
 import Testing
 
 @testable import StemmaReplication
