@@ -9,7 +9,7 @@ package struct HubDoctor {
     package var requirement: String
     /// Nil: it is fulfilled.
     package var failure: String?
-    /// What was seen, if it matters but is no failure.
+    /// An observation that matters but is no failure.
     package var remark: String?
   }
 
@@ -127,17 +127,20 @@ package struct HubDoctor {
       }
       busy += unknown.count
       guard winners.count <= 1 else { return .fails("both writers were told that they have written") }
-      // Nobody has won if both have met each other, and each tries again.
+      // If both have met each other, none has won, and each tries again.
       if winners.isEmpty, !unknown.isEmpty {
         if try put("race-\(number)", contents[unknown[0]], ifAbsent: true) { winners = [unknown[0]] }
       }
-      guard let found = try get("race-\(number)") else { return .fails("the object is absent after the race") }
+      guard let found = try get("race-\(number)") else {
+        return .fails("the object is absent after the race")
+      }
       if let winner = winners.first, found != contents[winner] {
         return .fails("the object is not that of the writer who was told that it has written")
       }
       guard contents.contains(found) else { return .fails("the object is that of no writer") }
     }
-    return busy == 0 ? .holds : .remark("\(busy) of \(Self.races * Self.writers) writers were told to try again")
+    return busy == 0
+      ? .holds : .remark("\(busy) of \(Self.races * Self.writers) writers were told to try again")
   }
 
   /// All keys below the folder, with their tags.

@@ -38,7 +38,7 @@ package struct HubOverview: Sendable {
     let store = try address.open().store
     let isSealed = address.keyFile != nil
     guard let description = try HubDescription(of: store, options, isSealed: isSealed) else {
-      throw .notAPeer(path: store.name, reason: "there is no hub; `stemma hub init` makes one")
+      throw .notAPeer(path: store.name, reason: "there is no hub")
     }
     let hub: Hub
     var told: [LogID: HubPeer] = [:]
@@ -48,7 +48,8 @@ package struct HubOverview: Sendable {
       let calls = HubCalls(store: store, options: options)
       var last: String?
       while true {
-        let page = try calls.calling { () throws(ObjectError) in try store.list(HubLayout.peers, after: last) }
+        let page = try calls.calling { () throws(ObjectError) in try store.list(HubLayout.peers, after: last)
+        }
         for entry in page.entries {
           guard let log = HubLayout.log(ofKey: entry.key, below: HubLayout.peers),
             let bytes = try calls.calling({ () throws(ObjectError) in try store.get(entry.key, nil) })

@@ -28,7 +28,9 @@ package struct Publication {
     let calls = HubCalls(store: folder, options: options)
     do throws(HubError) {
       for prefix in [HubLayout.heads, HubLayout.peers] {
-        let entries = try calls.calling { () throws(ObjectError) in try folder.list(prefix, after: nil).entries }
+        let entries = try calls.calling { () throws(ObjectError) in
+          try folder.list(prefix, after: nil).entries
+        }
         let lines = entries.filter { HubLayout.log(ofKey: $0.key, below: prefix) != nil }
           .map { "\($0.key)\t\($0.tag)\n" }
         _ = try calls.calling { () throws(ObjectError) in

@@ -8,6 +8,7 @@ struct HabitTests {
   static let layers = [
     "CZlib", "CStemma", "StemmaSchema", "StemmaEvents", "StemmaMerge", "StemmaLog", "StemmaTables",
     "StemmaReplication", "StemmaNode", "StemmaImport", "StemmaHistory", "StemmaSync", "StemmaHTTP",
+    "StemmaHub",
     "StemmaSimulation", "StemmaMacros",
     "Stemma",
   ]

@@ -44,7 +44,9 @@ struct HubSchedules: AsyncParsableCommand {
       let seed: UInt64? = watch.run("planted \(bug)") {
         (1...UInt64(bugSeeds)).first { !violations(HubTrial(seed: $0, bug: bug)).isEmpty }
       }
-      if let seed { Report.say("planted \(bug): found by seed \(seed)") } else {
+      if let seed {
+        Report.say("planted \(bug): found by seed \(seed)")
+      } else {
         Report.say("planted \(bug): not found within \(bugSeeds) seeds")
         failed += 1
       }

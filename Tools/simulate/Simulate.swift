@@ -5,5 +5,6 @@ import ArgumentParser
 @main
 struct Simulate: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Runs Stemma's exhaustive and randomised suites.", subcommands: [Laws.self, Faults.self, HubSchedules.self])
+    abstract: "Runs Stemma's exhaustive and randomised suites.",
+    subcommands: [Laws.self, Faults.self, HubSchedules.self])
 }

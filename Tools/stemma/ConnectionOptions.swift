@@ -85,13 +85,16 @@ struct TokenOptions: ParsableArguments {
 /// How a hub is reached. The address that is kept has all of it.
 struct HubOptions: ParsableArguments {
   @Option(
-    help: ArgumentHelp("Of a bucket: the service's URL (default: that of AWS, or the environment's).", valueName: "url"))
+    help: ArgumentHelp(
+      "Of a bucket: the service's URL (default: that of AWS, or the environment's).", valueName: "url"))
   var endpoint: String?
-  @Option(help: ArgumentHelp("Of a bucket: its region (default: that of the environment).", valueName: "name"))
+  @Option(
+    help: ArgumentHelp("Of a bucket: its region (default: that of the environment).", valueName: "name"))
   var region: String?
   @Option(help: ArgumentHelp("Of a bucket: the section of the files in ~/.aws.", valueName: "name"))
   var profile: String?
-  @Flag(inversion: .prefixedNo, help: "Of a bucket: whether its name is in the path (default: with an endpoint).")
+  @Flag(
+    inversion: .prefixedNo, help: "Of a bucket: whether its name is in the path (default: with an endpoint).")
   var pathStyle: Bool?
   @Option(
     help: ArgumentHelp("The file with the key of a sealed hub.", valueName: "file"), completion: .file())
@@ -113,7 +116,8 @@ struct HubOptions: ParsableArguments {
 
   func hub(_ text: String) throws -> HubAddress {
     guard text.contains("://") else {
-      throw Failure("\(text) is no hub; write s3://BUCKET/PREFIX, file:///FOLDER or https://HOST/PATH", .usage)
+      throw Failure(
+        "\(text) is no hub; write s3://BUCKET/PREFIX, file:///FOLDER or https://HOST/PATH", .usage)
     }
     var address = try HubAddress(text)
     if let endpoint { address.options.endpoint = endpoint }

@@ -3,8 +3,8 @@ import StemmaLog
 import StemmaNode
 import StemmaReplication
 
-/// What a node remembers of a hub: `hubs/<hub id>/journal` in its directory, and a lock, because
-/// several processes may use the node.
+/// A node's memory of a hub: `hubs/<hub id>/journal` in its directory, and a lock, because several
+/// processes may use the node.
 ///
 /// The file is a sequence of records (`HubRecord`), each after its length in 4 bytes. An unfinished
 /// record at its end is overwritten. A lost file costs requests only.

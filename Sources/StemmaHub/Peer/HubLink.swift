@@ -26,7 +26,7 @@ package final class HubLink: PeerLink {
   private let options: Hub.Options
   package let greeting: Greeting
   package var sharesMemory: Bool { true }
-  /// Whoever writes to the store can write indexes.
+  /// Others can write to the store, and so their own indexes.
   package var isOwn: Bool { false }
 
   /// The messages that the node has not received, the next one last.
@@ -50,8 +50,9 @@ package final class HubLink: PeerLink {
     _ name: String, _ store: any ObjectStore, isSealed: Bool, _ node: Node?, writes: Bool,
     _ options: Hub.Options
   ) throws(NodeError) {
-    guard let description = try HubDescription(of: store, options, isSealed: isSealed), let id = description.id
-    else { throw .notAPeer(path: store.name, reason: "there is no hub; `stemma hub init` makes one") }
+    guard let description = try HubDescription(of: store, options, isSealed: isSealed),
+      let id = description.id
+    else { throw .notAPeer(path: store.name, reason: "there is no hub") }
     self.id = id
     self.node = node
     self.writes = writes
@@ -73,7 +74,8 @@ package final class HubLink: PeerLink {
     greeting = Greeting(
       logID: id, nodeName: name,
       origins: catalog.names.map { NamedOrigin($0.key, nodeName: $0.value, isOwn: false) },
-      schema: catalog.schema.isEmpty ? node.map { SDL.print($0.schema) } ?? "" : catalog.schema, scope: .everything)
+      schema: catalog.schema.isEmpty ? node.map { SDL.print($0.schema) } ?? "" : catalog.schema,
+      scope: .everything)
   }
 
   package func send(_ message: SessionMessage) throws(NodeError) {

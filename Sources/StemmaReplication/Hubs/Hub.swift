@@ -50,7 +50,7 @@ package final class Hub {
   /// Records that the journal lacks.
   private var unsaved: [HubRecord] = []
 
-  /// Remembers the hub. What a journal that contradicts itself had is read from the hub again.
+  /// Remembers the hub. If the journal contradicts itself, the hub is read from the beginning.
   package init(_ store: any ObjectStore, journal: any HubJournal, _ options: Options) throws(HubError) {
     calls = HubCalls(store: store, options: options)
     self.journal = journal
@@ -94,7 +94,7 @@ package final class Hub {
 
   // MARK: Reading
 
-  /// Reads what the hub has got since the last look.
+  /// Reads the manifests since the last look.
   ///
   /// - Parameter everything: whether each log is probed, whatever its hint says.
   package func look(everything: Bool = false) throws(HubError) {
@@ -102,11 +102,13 @@ package final class Hub {
     let probes = everything || now >= probed &+ options.probeInterval || now < probed
     let hints = try calls.hints()
     var logs = hints.filter { probes || tags[$0.log] != $0.tag }.map(\.log)
-    if probes { logs += catalog.logs.keys.filter { log in !logs.contains(log) }.sorted { $0.rawValue < $1.rawValue } }
+    if probes {
+      logs += catalog.logs.keys.filter { log in !logs.contains(log) }.sorted { $0.rawValue < $1.rawValue }
+    }
     do throws(HubError) {
       try read(logs)
     } catch {
-      // What was read is kept.
+      // Manifests that were read are kept.
       try save()
       throw error
     }
@@ -172,7 +174,7 @@ package final class Hub {
 
   // MARK: Appending
 
-  /// What a node publishes beside its events.
+  /// The facts that a node publishes beside its events.
   package struct Author: Sendable {
     package var nodeName: String
     package var schema: String

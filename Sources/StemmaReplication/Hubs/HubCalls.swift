@@ -36,7 +36,9 @@ package struct HubCalls: Sendable {
     while true {
       let page = try calling { () throws(ObjectError) in try store.list(HubLayout.heads, after: last) }
       for entry in page.entries {
-        if let log = HubLayout.log(ofKey: entry.key, below: HubLayout.heads) { hints.append((log, entry.tag)) }
+        if let log = HubLayout.log(ofKey: entry.key, below: HubLayout.heads) {
+          hints.append((log, entry.tag))
+        }
       }
       guard hints.count <= HubLimits.logs else {
         throw .content(.overLimit("logs of a hub", found: UInt64(hints.count), limit: UInt64(HubLimits.logs)))

@@ -1,8 +1,8 @@
 import StemmaEvents
 import StemmaLog
 
-/// What a hub holds, by its manifests, in an order in which each one follows all that its writer
-/// had read. Pure.
+/// The content of a hub, by its manifests, in an order in which each one follows all that its
+/// writer had read. Pure.
 ///
 /// Several nodes may publish the same events. The first manifest counts; what a later one repeats
 /// is not in the catalog. Memory: about a hundred bytes for each stream of each object.

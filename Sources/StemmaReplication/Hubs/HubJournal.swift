@@ -1,8 +1,8 @@
 import StemmaEvents
 import StemmaLog
 
-/// What a node remembers of a hub, between runs. It saves requests, and all of it but `writer` can
-/// be read from the hub again.
+/// A node's memory of a hub, between runs. It saves requests, and all of it but `writer` can be
+/// read from the hub again.
 package protocol HubJournal: AnyObject {
   /// Nil: nothing is remembered.
   func load() throws(ReplicationError) -> [HubRecord]

@@ -56,7 +56,7 @@ package enum HubLimits {
 package enum HubError: Error, Hashable, Sendable {
   /// The store at this address failed.
   case store(String, ObjectError)
-  /// What the hub holds cannot be used.
+  /// The content of the hub cannot be used.
   case content(ReplicationError)
   /// Another writer has written to the log of this node: a copy of its directory. Nothing is lost.
   case logInUse(LogID)

@@ -81,7 +81,7 @@ package final class HubSource: ShipmentSource, Sendable {
         left = events.makeIterator()
       }
       while let item = left?.next() {
-        // What the manifests before have is theirs.
+        // Events of the manifests before are shipped from there.
         let stream = added[item.event.partition]?.first { $0.stream.range.origin == item.event.id.origin }
         if let stream, stream.from <= item.event.id.sequence { return item }
       }
@@ -158,7 +158,9 @@ package final class HubSource: ShipmentSource, Sendable {
   }
 
   private static func error(_ error: LogError, _ key: String) -> ReplicationError {
-    if case .corrupt(_, let offset, let flaw) = error { .corrupt(key, "at byte \(offset): \(flaw)") } else {
+    if case .corrupt(_, let offset, let flaw) = error {
+      .corrupt(key, "at byte \(offset): \(flaw)")
+    } else {
       .failed(error.description)
     }
   }

@@ -52,6 +52,8 @@ package enum ObjectError: Error, Hashable, Sendable {
   case refused(String)
 
   package var reason: String {
-    switch self { case .unknown(let reason), .refused(let reason): reason }
+    switch self {
+    case .unknown(let reason), .refused(let reason): reason
+    }
   }
 }

@@ -21,7 +21,7 @@ package struct HubTrial {
     self.bug = bug
   }
 
-  /// What the trial found, each in a sentence; empty: nothing is wrong.
+  /// Runs the trial. Returns each violation as a sentence; empty: nothing is wrong.
   package func violations() throws -> [String] {
     let run = Run(seed: seed, bug: bug)
     try run.execute()
@@ -197,7 +197,9 @@ package struct HubTrial {
     private func write(_ node: Node) {
       let own = HubTrial.partitions.filter { node.memory.scope.contains(Partition($0)) }
       guard !own.isEmpty else { return }
-      let keys = (0...random.below(4)).map { _ in (partition: random.element(own), key: Int64(random.below(3))) }
+      let keys = (0...random.below(4)).map { _ in
+        (partition: random.element(own), key: Int64(random.below(3)))
+      }
       node.memory.write(keys)
     }
 

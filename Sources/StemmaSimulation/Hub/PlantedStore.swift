@@ -19,7 +19,7 @@ package enum PlantedHubBug: String, CaseIterable, Sendable {
 /// The store as a node with a planted bug sees it.
 package final class PlantedStore: ObjectStore {
   private struct State {
-    /// What was to be written under a key that the node takes for present.
+    /// The bytes for keys that the node takes for present.
     var assumed: [String: [UInt8]] = [:]
     /// Objects since the last manifest.
     var written: [String] = []

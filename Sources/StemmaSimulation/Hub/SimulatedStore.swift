@@ -88,7 +88,8 @@ package final class SimulatedStore: ObjectStore {
   package func hide(_ key: String) { state.withLock { _ = $0.hidden.insert(key) } }
   package var isHiding: Bool { state.withLock { !$0.hidden.isEmpty } }
 
-  private func call<Result>(_ body: (inout State) throws(ObjectError) -> Result) throws(ObjectError) -> Result {
+  private func call<Result>(_ body: (inout State) throws(ObjectError) -> Result) throws(ObjectError) -> Result
+  {
     if let between = between.withLock({ $0 }) { between() }
     return try state.withLock { (state) throws(ObjectError) in
       state.clock += 1

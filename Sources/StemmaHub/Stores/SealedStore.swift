@@ -41,7 +41,7 @@ package final class SealedStore: ObjectStore {
 
   private func derived(_ name: String, _ salt: [UInt8]) -> SymmetricKey {
     HKDF<SHA256>.deriveKey(
-      inputKeyMaterial: key, salt: salt, info: Array("stemma hub \(name)".utf8), outputByteCount: 32)
+      inputKeyMaterial: key, salt: salt, info: Array("stemma.hub.\(name)".utf8), outputByteCount: 32)
   }
 
   private static func nonce(_ chunk: Int) -> [UInt8] {

@@ -48,7 +48,8 @@ package struct HubDescription: Codable, Hashable, Sendable {
       throw .notAPeer(
         path: store.name,
         reason: self.isSealed
-          ? "it is sealed; name the file of its key with --key-file" : "it is not sealed; leave --key-file out")
+          ? "it is sealed; name the file of its key with --key-file"
+          : "it is not sealed; leave --key-file out")
     }
   }
 
