@@ -182,7 +182,9 @@ let package = Package(
         "StemmaSchema", "StemmaEvents", "StemmaMerge", "StemmaLog", "StemmaTables", "StemmaReplication",
         "StemmaNode", "StemmaImport", "StemmaHistory", "StemmaSimulation",
       ]),
-    tests("StemmaHubTests", ["StemmaReplication", "StemmaHub", "StemmaSimulation"]),
+    tests(
+      "StemmaHubTests", ["StemmaReplication", "StemmaHub", "StemmaSimulation"],
+      exclude: ["moto_setup.py", "stub_server.py"]),
     tests("HabitTests", []),
     // The measuring programs are only compiled.
     tests("MeasuringTests", ["Measuring", "benchmark", "benchmark-library"]),

@@ -173,8 +173,11 @@ package final class S3Store: CountedStore {
   {
     var entries: [ObjectPage.Entry] = []
     for object in list.objects {
-      guard object.key.hasPrefix(keyPrefix + prefix), start.map({ ObjectKey.precedes($0, object.key) }) ?? true
-      else { throw .refused("\(name): the list has a key that was not requested") }
+      guard object.key.hasPrefix(keyPrefix + prefix),
+        start.map({ ObjectKey.precedes($0, object.key) }) ?? true
+      else {
+        throw .refused("\(name): the list has a key of another prefix, or is not in the order of bytes")
+      }
       let key = String(object.key.dropFirst(keyPrefix.count))
       if ObjectKey.isValid(key) { entries.append(.init(key: key, tag: object.tag)) }
     }
