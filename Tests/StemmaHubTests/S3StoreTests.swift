@@ -75,14 +75,14 @@ import Testing
     server.killVolume(1)
     for number in content {
       try waitUntil("object \(number)") {
-        do { return try store.get("before/\(number)", nil) == [number] } catch {
+        do throws(ObjectError) { return try store.get("before/\(number)", nil) == [number] } catch {
           #expect(!error.isRefused, "\(error)")
           return false
         }
       }
     }
     try waitUntil("a write") {
-      do { return try store.put("after", [1], ifAbsent: false) } catch {
+      do throws(ObjectError) { return try store.put("after", [1], ifAbsent: false) } catch {
         #expect(!error.isRefused, "\(error)")
         return false
       }

@@ -1,4 +1,5 @@
 import Foundation
+import StemmaReplication
 import Testing
 
 @testable import StemmaHub
@@ -256,9 +257,8 @@ final class MotoServer: S3Server {
     // Authentication is on once a wrong key is refused.
     let stranger = try store(credentials: AWSCredentials(accessKey: "AKIASTRANGER", secretKey: "none"))
     try waitUntil("moto's authentication") {
-      do { return try stranger.get("ready", nil) != nil } catch {
-        if case .refused = error { return true }
-        return false
+      do throws(ObjectError) { return try stranger.get("ready", nil) != nil } catch {
+        return error.isRefused
       }
     }
   }
@@ -298,7 +298,8 @@ final class NginxServer: Sendable {
   }
 
   init(_ folder: String) throws {
-    scratch = try Scratch()
+    let scratch = try Scratch()
+    self.scratch = scratch
     let port = try freePorts(1)[0]
     endpoint = "http://127.0.0.1:\(port)"
     let user = getuid() == 0 ? "user root;" : ""

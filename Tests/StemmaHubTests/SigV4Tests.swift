@@ -18,16 +18,12 @@ import Testing
     let words = lines.removeFirst().split(separator: " ")
     let target = words.dropFirst().dropLast().joined(separator: " ")
     let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
-    let query =
-      parts.count == 1
-      ? []
-      : parts[1].split(separator: "&").map { item in
-        let pair = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-        return (
-          name: String(pair[0]).removingPercentEncoding ?? "",
-          value: pair.count == 1 ? "" : String(pair[1]).removingPercentEncoding ?? ""
-        )
-      }
+    var query: [(name: String, value: String)] = []
+    for item in parts.dropFirst().joined().split(separator: "&") {
+      let pair = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+        .map { String($0).removingPercentEncoding ?? "" }
+      query.append((pair[0], pair.count == 1 ? "" : pair[1]))
+    }
     var headers: [(name: String, value: String)] = []
     for line in lines {
       // An indented line continues the value before.
