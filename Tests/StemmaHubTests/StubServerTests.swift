@@ -24,9 +24,22 @@ extension StubServer {
 /// Each failure of a server, and what the store makes of it.
 @Suite("S3 stores with failing servers", .enabled(if: StubServer.isPossible, "python3 is not installed"))
 struct StubServerTests {
-  private enum Outcome: Equatable {
+  /// A server for each test. It lives as long as the test.
+  private let server: StubServer
+
+  init() throws { server = try StubServer() }
+
+  private enum Outcome: Equatable, CustomStringConvertible {
     case value(String)
     case refused, unknown
+
+    var description: String {
+      switch self {
+      case .value(let text): text
+      case .refused: "refused"
+      case .unknown: "unknown"
+      }
+    }
   }
 
   private func outcome(_ body: () throws -> String) -> Outcome {
@@ -54,7 +67,6 @@ struct StubServerTests {
 
   @Test("statuses")
   func statuses() throws {
-    let server = try StubServer()
     let store = try server.store()
     // Status and code, then the outcomes of get, put if absent, put, delete.
     let table: [(String, [Outcome])] = [
@@ -98,7 +110,7 @@ struct StubServerTests {
 
   @Test("reasons name the cause")
   func reasons() throws {
-    let store = try StubServer().store()
+    let store = try server.store()
     func reason(_ key: String, ifAbsent: Bool = true) -> String {
       do { return "\(try store.put(key, [1], ifAbsent: ifAbsent))" } catch { return error.reason }
     }
@@ -117,7 +129,7 @@ struct StubServerTests {
 
   @Test("ranges that a server ignores, or mistakes")
   func ranges() throws {
-    let store = try StubServer().store()
+    let store = try server.store()
     for key in ["whole", "shifted", "unnamed", "longer", "shorter", "endless", "huge"] {
       #expect(get(store, key, 0..<4) == .refused, "\(key)")
     }
@@ -130,7 +142,7 @@ struct StubServerTests {
 
   @Test("lost answers leave the outcome unknown, and the write may have happened")
   func lostAnswers() throws {
-    let store = try StubServer().store()
+    let store = try server.store()
     for key in ["no-answer", "half-head", "reset", "silent"] {
       #expect(get(store, key) == .unknown, "\(key)")
       #expect(put(store, key) == .unknown, "\(key)")
@@ -147,7 +159,7 @@ struct StubServerTests {
   /// A call cannot notice this. The hub's probe with two writers does.
   @Test("a store that ignores If-None-Match looks like one that succeeds")
   func ignoredCondition() throws {
-    let store = try StubServer().store()
+    let store = try server.store()
     #expect(put(store, "unconditional") == .value("true"))
     #expect(put(store, "unconditional") == .value("true"))
   }
@@ -163,7 +175,7 @@ struct StubServerTests {
       #expect(put(store, "a") == .unknown)
     }
     // A server without TLS.
-    let plain = try StubServer().endpoint.replacing("http:", with: "https:")
+    let plain = server.endpoint.replacing("http:", with: "https:")
     let store = try S3Store(
       S3Store.Configuration(
         bucket: "bucket", endpoint: plain, isPathStyle: true, credentials: StubServer.credentials),
@@ -173,7 +185,7 @@ struct StubServerTests {
 
   @Test("lists")
   func lists() throws {
-    let store = try StubServer().store()
+    let store = try server.store()
     func list(_ prefix: String, after last: String? = nil) -> Outcome {
       outcome { try store.list(prefix, after: last).entries.map(\.key).joined(separator: " ") }
     }

@@ -43,7 +43,7 @@ import Testing
   func nginx() throws {
     let site = try site()
     let server = try NginxServer(site.path)
-    try reads(WebStore(server.endpoint + "/hub/"))
+    try withExtendedLifetime(server) { try reads(WebStore(server.endpoint + "/hub/")) }
   }
 
   @Test("a server with ranges", .enabled(if: StubServer.isPossible, "python3 is not installed"))
@@ -55,7 +55,7 @@ import Testing
     for key in try folder.list("", after: nil).entries.map(\.key) {
       _ = try writer.put(key, try #require(try folder.get(key, nil)), ifAbsent: true)
     }
-    try reads(WebStore(server.endpoint + "/bucket/hub"))
+    try withExtendedLifetime(server) { try reads(WebStore(server.endpoint + "/bucket/hub")) }
   }
 
   @Test("statuses and indexes", .enabled(if: StubServer.isPossible, "python3 is not installed"))
@@ -84,5 +84,6 @@ import Testing
       let error = #expect(throws: ObjectError.self, "\(text)") { try store.list(folder + "/", after: nil) }
       #expect(error?.isRefused == true)
     }
+    withExtendedLifetime(server) {}
   }
 }

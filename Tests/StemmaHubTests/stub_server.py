@@ -7,7 +7,6 @@ import re
 import socket
 import socketserver
 import struct
-import sys
 import threading
 import time
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -192,5 +191,4 @@ class Server(socketserver.ThreadingTCPServer):
 
 server = Server(("127.0.0.1", 0), Connection)
 print(server.server_address[1], flush=True)
-threading.Thread(target=lambda: (sys.stdin.read(), server.shutdown()), daemon=True).start()
 server.serve_forever()
