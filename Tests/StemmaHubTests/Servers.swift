@@ -67,6 +67,7 @@ final class ServerProcess: @unchecked Sendable {
     process.currentDirectoryURL = URL(fileURLWithPath: scratch.path)
     var variables = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("AWS_") }
     variables["HOME"] = scratch.path
+    variables["TMPDIR"] = scratch.path
     process.environment = variables
     process.standardInput = input
     try Data().write(to: URL(fileURLWithPath: log))

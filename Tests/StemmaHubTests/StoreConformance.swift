@@ -5,7 +5,7 @@ import Testing
 
 @testable import StemmaHub
 
-/// What each store does, whatever it consists of.
+/// The behavior that all stores share.
 struct StoreConformance {
   /// An empty store that can be written; two for the same place act as two processes.
   var open: () throws -> any CountedStore
@@ -159,7 +159,7 @@ struct StoreConformance {
     try store.delete("never/there")
     #expect(try store.put("deleting/a/b", bytes("y"), ifAbsent: true))
     #expect(try store.get("deleting/a/b", nil) == bytes("y"))
-    // What other keys begin with is no object.
+    // The folder of other keys is no object.
     try store.delete("deleting/a")
     #expect(try store.get("deleting/a/b", nil) == bytes("y"))
   }

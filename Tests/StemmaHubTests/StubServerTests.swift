@@ -103,6 +103,7 @@ struct StubServerTests {
     }
     #expect(get(store, "page-404") == .value("nil"))
     #expect(get(store, "redirect") == .refused)
+    #expect(put(store, "region") == .refused)
     #expect(get(store, "endless-error") == .refused)
     #expect(get(store, "status-416-InvalidRange", 5..<6) == .value(""))
     #expect(get(store, "status-416-InvalidRange") == .refused)
@@ -119,6 +120,10 @@ struct StubServerTests {
     for key in ["status-501-NotImplemented", "status-501", "status-400-NotImplemented"] {
       #expect(reason(key).contains("If-None-Match"))
       #expect(!reason(key, ifAbsent: false).contains("If-None-Match"))
+    }
+    #expect(reason("region").contains("eu-west-3"))
+    do { _ = try store.get("status-403-AccessDenied", nil) } catch {
+      #expect(error.reason.contains("s3:ListBucket"))
     }
     let skew = reason("status-403-RequestTimeTooSkewed")
     #expect(skew.contains("clock") && skew.contains("1994"))

@@ -63,6 +63,8 @@ class Connection(socketserver.StreamRequestHandler):
             return self.error(403, "AccessDenied", shown)
         if name == "redirect":
             return self.send(301, b"", ["Location: /elsewhere"])
+        if name == "region":
+            return self.send(301, b"", ["x-amz-bucket-region: eu-west-3"])
         if name == "whole":
             return self.send(200, b"0123456789")
         if name == "shifted":

@@ -140,7 +140,13 @@ package final class FolderStore: CountedStore {
 
   /// False. Throws if the name does not belong to an object.
   private func isTaken(_ target: String) throws(FolderError) -> Bool {
-    guard try FolderEntry.kind(target) != .folder else {
+    let kind: FileKind
+    do throws(FolderError) { kind = try FolderEntry.kind(target) } catch {
+      // Another process has removed the object since.
+      if error.isAbsence { return false }
+      throw error
+    }
+    guard kind != .folder else {
       throw FolderError(path: target, operation: "link", code: FolderError.isFolder)
     }
     return false
