@@ -93,7 +93,11 @@ import Testing
   @Test("moto, with users and policies")
   func moto() throws {
     let server = try MotoServer()
-    try StoreConformance(open: { try server.store(prefix: "a/hub") }, manyKeys: 1300, races: 5).run()
+    // moto looks for the object and writes it in two steps: in few of a hundred races, several
+    // writers succeed. AWS promises one.
+    try StoreConformance(
+      open: { try server.store(prefix: "a/hub") }, manyKeys: 1300, races: 5, isAtomic: false
+    ).run()
     try refusals(server)
     try prefixes(server)
   }
