@@ -23,6 +23,22 @@ import Testing
     } catch { return error as? ObjectError }
   }
 
+  @Test("a folder without permission", .enabled(if: getuid() != 0, "root needs no permission"))
+  func forbiddenFolder() throws {
+    let scratch = try Scratch()
+    let store = FolderStore(scratch.path)
+    #expect(try store.put("a", [1], ifAbsent: true))
+    defer { chmod(scratch.path, 0o700) }
+    chmod(scratch.path, 0o500)
+    for ifAbsent in [true, false] {
+      #expect(code { _ = try store.put("b", [2], ifAbsent: ifAbsent) }?.isRefused == true)
+    }
+    #expect(code { try store.delete("a") }?.isRefused == true)
+    chmod(scratch.path, 0)
+    #expect(code { _ = try store.get("a", nil) }?.isRefused == true)
+    #expect(code { _ = try store.list("", after: nil) }?.isRefused == true)
+  }
+
   @Test("an absent folder has no objects, and only its parent must exist")
   func absentFolder() throws {
     let scratch = try Scratch()
@@ -78,18 +94,15 @@ import Testing
     #expect(FolderError(path: "/p", operation: "write", code: ENOSPC).objectError.reason.contains("/p"))
   }
 
-  @Test("a real file system that is full leaves the old object", .enabled(if: getuid() == 0, "needs root"))
+  private static let smallDisk = ProcessInfo.processInfo.environment["STEMMA_SMALL_DISK"]
+
+  @Test(
+    "a real file system that is full leaves the old object",
+    .enabled(if: smallDisk != nil, "STEMMA_SMALL_DISK names no folder with less than 1 MiB of space"))
   func fullDisk() throws {
-    let scratch = try Scratch()
-    let full = Process()
-    full.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-    full.arguments = ["mount", "-t", "tmpfs", "-o", "size=64k", "none", scratch.path]
-    full.standardError = FileHandle.nullDevice
-    try full.run()
-    full.waitUntilExit()
-    guard full.terminationStatus == 0 else { return print("skipped: no file system can be mounted") }
-    defer { umount2(scratch.path, 0) }
-    let store = FolderStore(scratch.path)
+    let path = try #require(Self.smallDisk) + "/\(UUID().uuidString)"
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    let store = FolderStore(path)
     #expect(try store.put("a", [1], ifAbsent: true))
     for ifAbsent in [true, false] {
       let key = ifAbsent ? "b" : "a"

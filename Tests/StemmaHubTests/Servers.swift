@@ -164,12 +164,13 @@ final class SeaweedServer: S3Server {
   let endpoint: String
   let bucket = "hub"
   let credentials = AWSCredentials(accessKey: "stemmaAccess", secretKey: "stemmaSecretKey0123")
-  private let scratch = try? Scratch()
+  private let scratch: Scratch
   private let processes: [ServerProcess]
   private let volumes: [ServerProcess]
 
   init() throws {
-    let scratch = try #require(scratch)
+    let scratch = try Scratch()
+    self.scratch = scratch
     let weed = try Peers.program("weed")
     let ports = try freePorts(12)
     let master = "127.0.0.1:\(ports[0]).\(ports[1])"
@@ -232,11 +233,12 @@ final class MotoServer: S3Server {
   let endpoint: String
   let bucket = "hub"
   let credentials: AWSCredentials
-  private let scratch = try? Scratch()
+  private let scratch: Scratch
   private let process: ServerProcess
 
   init() throws {
-    let scratch = try #require(scratch)
+    let scratch = try Scratch()
+    self.scratch = scratch
     let port = try freePorts(1)[0]
     let endpoint = "http://127.0.0.1:\(port)"
     self.endpoint = endpoint
