@@ -37,7 +37,7 @@ extension AWSCredentials: CustomStringConvertible, CustomDebugStringConvertible,
   package var customMirror: Mirror { Mirror(self, children: ["accessKey": accessKey]) }
 }
 
-/// What environment variables and the files of `~/.aws` say about S3.
+/// The settings for S3 in environment variables and in the files of `~/.aws`.
 package struct AWSSettings: Sendable, Hashable {
   package var credentials: AWSCredentials?
   package var region: String?

@@ -14,6 +14,8 @@ package final class FolderStore: CountedStore {
   private let path: String
   private let canLink: Bool
   private let counter = RequestCounter()
+  /// Folders whose names this object has made durable.
+  private let durable = Mutex<Set<String>>([])
 
   /// Reads of larger files are refused.
   private static let largest: UInt64 = 1 << 30
@@ -140,7 +142,13 @@ package final class FolderStore: CountedStore {
 
   /// False. Throws if the name does not belong to an object.
   private func isTaken(_ target: String) throws(FolderError) -> Bool {
-    guard try FolderEntry.kind(target) != .folder else {
+    let kind: FileKind
+    do throws(FolderError) { kind = try FolderEntry.kind(target) } catch {
+      // Another process has removed the object since.
+      if error.isAbsence { return false }
+      throw error
+    }
+    guard kind != .folder else {
       throw FolderError(path: target, operation: "link", code: FolderError.isFolder)
     }
     return false
@@ -172,7 +180,13 @@ package final class FolderStore: CountedStore {
         parent = folder
         folder += "/" + component
       }
-      if try FolderFile.make(folder: folder) { try FolderFile.sync(folder: parent) }
+      let isNew = try FolderFile.make(folder: folder)
+      // A folder that another process has created may not be durable yet. The parent of the store
+      // may be unreadable, and is synced only by the creator of the store.
+      if isNew || (folder != path && durable.withLock { !$0.contains(folder) }) {
+        try FolderFile.sync(folder: parent)
+        durable.withLock { _ = $0.insert(folder) }
+      }
     }
   }
 }

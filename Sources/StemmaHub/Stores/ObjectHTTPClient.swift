@@ -33,7 +33,7 @@ final class ObjectHTTPClient: Sendable {
     /// Until the answer, and between its parts.
     var silence = TimeAmount.seconds(30)
     var connecting = TimeAmount.seconds(5)
-    /// Bytes per second below which a transfer is given up.
+    /// Bytes per second. Slower transfers are canceled.
     var slowest: Int64 = 128 << 10
   }
 

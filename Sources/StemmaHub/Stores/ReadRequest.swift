@@ -22,7 +22,9 @@ struct ReadRequest {
   /// The value of the header `range`.
   var header: String? { asked.map { "bytes=\($0.lowerBound)-\($0.upperBound - 1)" } }
 
-  var limit: Int { asked.map { Int(min($0.upperBound - $0.lowerBound, UInt64(Self.largest))) } ?? Self.largest }
+  var limit: Int {
+    asked.map { Int(min($0.upperBound - $0.lowerBound, UInt64(Self.largest))) } ?? Self.largest
+  }
 
   var expected: Int { range == nil ? Self.usual : limit }
 

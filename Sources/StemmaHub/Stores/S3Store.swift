@@ -6,7 +6,10 @@ import StemmaReplication
 /// Objects in a bucket of S3, or of another store with its protocol.
 ///
 /// `put` with `ifAbsent` sends `If-None-Match: *`. A store that ignores this header replaces the
-/// object and answers like one that honors it: a single call cannot tell the two apart.
+/// object and answers like one that honors it: a single call cannot detect that.
+///
+/// Lists are in the order of bytes. SeaweedFS orders by path component: `a/b` precedes `a-b`. A list
+/// of several pages with keys like these is refused, and `list` after one of them may miss others.
 package final class S3Store: CountedStore {
   package struct Configuration: Sendable, Hashable {
     package var bucket: String
@@ -141,7 +144,11 @@ package final class S3Store: CountedStore {
         expected: request.expected))
     if let bytes = try request.bytes(answer, address(key)) { return bytes }
     if isAbsence(answer) { return nil }
-    throw failure(answer, address(key))
+    let failure = failure(answer, address(key))
+    guard case .refused(let reason) = failure, S3Refusal(answer.body).code == "AccessDenied" else {
+      throw failure
+    }
+    throw .refused("\(reason). Without the permission s3:ListBucket, a missing object is also answered so.")
   }
 
   /// Pages have up to 1000 keys.
@@ -156,7 +163,7 @@ package final class S3Store: CountedStore {
       if let start { query.append((name: "start-after", value: start)) }
       let answer = try execute(
         Call(method: .GET, query: query, limit: Self.longestList, expected: Self.longestList))
-      guard answer.status == 200 else { throw failure(answer, name) }
+      guard answer.status == 200, !answer.isTooLong else { throw failure(answer, name) }
       let list: S3List
       do { list = try S3List(answer.body) } catch {
         throw .refused("\(name): the server did not send a list of objects")
@@ -173,8 +180,11 @@ package final class S3Store: CountedStore {
   {
     var entries: [ObjectPage.Entry] = []
     for object in list.objects {
-      guard object.key.hasPrefix(keyPrefix + prefix), start.map({ ObjectKey.precedes($0, object.key) }) ?? true
-      else { throw .refused("\(name): the list has a key that was not requested") }
+      guard object.key.hasPrefix(keyPrefix + prefix),
+        start.map({ ObjectKey.precedes($0, object.key) }) ?? true
+      else {
+        throw .refused("\(name): the list has a key of another prefix, or is not in the order of bytes")
+      }
       let key = String(object.key.dropFirst(keyPrefix.count))
       if ObjectKey.isValid(key) { entries.append(.init(key: key, tag: object.tag)) }
     }
@@ -234,6 +244,11 @@ package final class S3Store: CountedStore {
     if refusal.code == "RequestTimeTooSkewed" {
       let date = answer.headers.first(name: "date").map { " of the server, \(ObjectKey.printable($0))" } ?? ""
       return .refused("\(reason). The clock of this machine differs from that\(date). Set the clock.")
+    }
+    if let region = answer.headers.first(name: "x-amz-bucket-region"), region != configuration.region,
+      answer.status == 301 || refusal.code == "AuthorizationHeaderMalformed"
+    {
+      return .refused("\(reason). The bucket is in the region \(ObjectKey.printable(region)).")
     }
     if isConditional, answer.status == 501 || refusal.code == "NotImplemented" {
       return .refused("\(reason). The store has no conditional writes (If-None-Match).")

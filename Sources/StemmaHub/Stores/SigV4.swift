@@ -36,7 +36,7 @@ package enum SigV4 {
 
   /// When and where a signature is valid.
   package struct Scope: Sendable {
-    /// Such as `20150830T123600Z`.
+    /// Seconds in UTC: `20150830T123600Z`.
     package var time: String
     package var region: String
     package var service: String
@@ -53,7 +53,7 @@ package enum SigV4 {
 
   private static let algorithm = "AWS4-HMAC-SHA256"
 
-  /// Such as `20150830T123600Z`.
+  /// The time of a scope: `20150830T123600Z`.
   package static func time(_ date: Date) -> String {
     date.formatted(
       .iso8601.year().month().day().dateSeparator(.omitted).time(includingFractionalSeconds: false)

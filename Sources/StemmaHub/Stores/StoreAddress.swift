@@ -1,7 +1,7 @@
 import Foundation
 import StemmaReplication
 
-/// Where a store is, as a user writes it.
+/// The address of a store, as a user writes it.
 package enum StoreAddress: Hashable, Sendable {
   /// `s3://bucket/prefix`. The prefix has no slash at its ends and may be empty.
   case s3(bucket: String, prefix: String)
@@ -10,7 +10,7 @@ package enum StoreAddress: Hashable, Sendable {
   /// `http://…` and `https://…`.
   case web(String)
 
-  /// What an address does not contain.
+  /// Settings that are not part of an address.
   package struct Options: Hashable, Sendable, Codable {
     /// The URL of the service; nil: the one of the settings, or of AWS.
     package var endpoint: String?

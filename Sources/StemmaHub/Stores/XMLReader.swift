@@ -32,7 +32,7 @@ struct XMLReader {
         _ = try skips("<![CDATA[", to: "]]>")
         return .text(String(decoding: bytes[start..<position - 3], as: UTF8.self))
       }
-      // Such as DOCTYPE, whose entities could grow without limit.
+      // A DOCTYPE declares entities, which could grow without limit.
       if starts(with: "<!") { throw Malformed() }
       return try tag()
     }
@@ -151,7 +151,7 @@ struct S3List {
     }
   }
 
-  /// Undoes percent encoding and the plus signs of S3, which stand for spaces.
+  /// Undoes percent encoding and the plus signs of S3, which mean spaces.
   static func decoded(_ text: String) -> String {
     var bytes: [UInt8] = []
     var rest = Array(text.utf8)[...]
