@@ -12,7 +12,7 @@ final class Following: Sendable {
   private let isJSON: Bool
   private let lines: Lines
 
-  init(_ options: PeerOptions) throws {
+  init(_ options: PeerOptions, interval: TimeSpan?) throws {
     let node = try options.node.openForWriting(isQuiet: true)
     for notice in node.notices { Output.warning(notice) }
     let directory = node.directory
@@ -21,6 +21,7 @@ final class Following: Sendable {
     lines = Lines(isJSON: isJSON)
     var following = Follower.Options()
     following.partitions = options.partition
+    if let interval { following.interval = Double(interval.milliseconds) / 1000 }
     let (wait, connection, lines) = (options.node.wait, options.connection, lines)
     @Sendable func open(_ mode: Node.Mode) throws(NodeError) -> Node {
       var opening = Node.OpeningOptions(mode: mode)

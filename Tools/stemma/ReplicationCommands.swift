@@ -136,13 +136,24 @@ struct Sync: ParsableCommand {
       """)
   @Flag(
     help: ArgumentHelp(
-      "Go on until SIGTERM or SIGINT: exchange when either side has new events, and every 30 seconds. A failure is reported "
+      "Go on until SIGTERM or SIGINT: exchange when either side has new events, and at an interval. A failure is reported "
         + "once, and tried again after up to a minute."))
   var follow = false
+  @Option(
+    help: ArgumentHelp(
+      "With --follow: how often to ask peers that give no hints, such as hubs: 5s, 10m (default: 30s).",
+      valueName: "time"))
+  var interval: TimeSpan?
   @OptionGroup var options: PeerOptions
 
+  func validate() throws {
+    guard let interval else { return }
+    if !follow { throw ValidationError("--interval needs --follow") }
+    if interval.milliseconds < 1000 { throw ValidationError("--interval takes a second or more") }
+  }
+
   func run() throws {
-    if follow { try Following(options).run() } else { try exchange(options, pulls: true, pushes: true) }
+    if follow { try Following(options, interval: interval).run() } else { try exchange(options, pulls: true, pushes: true) }
   }
 }
 
