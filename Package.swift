@@ -125,7 +125,7 @@ let package = Package(
       name: "benchmark",
       dependencies: [
         "Measuring", "StemmaEvents", "StemmaLog", "StemmaReplication", "StemmaNode", "StemmaImport",
-        "StemmaHistory", "StemmaHTTP", "CZlib", sqlite, argumentParser,
+        "StemmaHistory", "StemmaHTTP", "StemmaHub", "CZlib", sqlite, argumentParser,
       ],
       path: "Tools/benchmark", exclude: ["nats_peers.py"],
       swiftSettings: strict),

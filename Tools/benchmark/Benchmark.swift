@@ -52,5 +52,6 @@ extension Subject {
     Subject(name: "peers-follow", measure: measurePeersFollowing),
     Subject(name: "peers-commits", measure: measurePeersCommits),
     Subject(name: "peers-nats", measure: measurePeersNATS),
+    Subject(name: "hubs", measure: measureHubs),
   ]
 }
