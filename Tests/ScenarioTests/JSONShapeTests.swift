@@ -89,6 +89,14 @@ struct JSONShapeTests {
     stemma -C many token create two --read a --write b --expires 90d
     stemma -C many token list --json
 
+    stemma hub doctor "file://$PWD/nosuch/hub" --json || test $? = 1
+    stemma hub doctor "file://$PWD/hub" --json
+    stemma hub init "file://$PWD/hub" --json
+    stemma -C many sync "file://$PWD/hub" --json
+    stemma hub status "file://$PWD/hub" --json
+    stemma -C many verify --against "file://$PWD/hub" --json
+    stemma -C many publish public --json
+
     cp -a field keep
     stemma -C field create Team id=one name=One
     stemma -C field push source

@@ -64,7 +64,8 @@ package struct HubAddress: Hashable, Sendable {
   package func open() throws(NodeError) -> (store: any ObjectStore, counted: any CountedStore) {
     let counted: any CountedStore
     do throws(ObjectError) { counted = try StoreAddress(base).open(options) } catch {
-      throw .notAPeer(path: base, reason: "\(error.reason)")
+      let bucket = base.split(separator: "/").prefix(2).joined(separator: "//")
+      throw .notAPeer(path: base, reason: "\(error.reason.withoutName(bucket))")
     }
     guard let keyFile else { return (counted, counted) }
     return (SealedStore(counted, key: try HubKey.read(keyFile)), counted)

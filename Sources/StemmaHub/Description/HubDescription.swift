@@ -92,10 +92,18 @@ extension NodeError {
   package init(_ error: HubError) {
     self =
       switch error {
-      case .store(let name, .refused(let reason)): .notAPeer(path: name, reason: "\(reason)")
+      case .store(let name, .refused(let reason)):
+        .notAPeer(path: name, reason: "\(reason.withoutName(name))")
       case .noHub(let name): .notAPeer(path: name, reason: "there is no hub")
       case .content(let error): .replication(error)
       case .store, .logInUse: .replication(error.asReplicationError)
       }
+  }
+}
+
+extension String {
+  /// A reason of a store that begins with its name, which is shown in any case.
+  func withoutName(_ name: String) -> String {
+    hasPrefix(name + ": ") ? String(dropFirst(name.count + 2)) : self
   }
 }

@@ -5,7 +5,7 @@ import StemmaLog
 ///
 /// Reading: one list of the hints shows which logs have grown. Their manifests are read upwards
 /// until one is absent. A hint is written after its manifest and can be lost, so every log is
-/// probed at an interval (`probeInterval`) in any case.
+/// probed at an interval in any case. It grows with the number of logs (`probeInterval`).
 ///
 /// Appending: objects, then the manifest if there is none of its number, then the hint. An unknown
 /// outcome is read back, and the call is repeated: it is never taken for a failure. Nothing is
@@ -23,13 +23,13 @@ package final class Hub {
     package var makeLogID: @Sendable () -> LogID
     /// Calls at once.
     package var parallelCalls: Int
-    /// Milliseconds after which each log is probed, whatever its hint says.
+    /// Every log is probed, whatever its hint says, after so many milliseconds for each of them.
     package var probeInterval: UInt64
 
     package init(
       pause: @escaping @Sendable (Int) -> Void, now: @escaping @Sendable () -> UInt64,
       makeLogID: @escaping @Sendable () -> LogID, parallelCalls: Int = HubLimits.parallelCalls,
-      probeInterval: UInt64 = 3_600_000
+      probeInterval: UInt64 = 60_000
     ) {
       self.pause = pause
       self.now = now
@@ -99,8 +99,9 @@ package final class Hub {
   /// - Parameter everything: whether each log is probed, whatever its hint says.
   package func look(everything: Bool = false) throws(HubError) {
     let now = options.now()
-    let probes = everything || now >= probed &+ options.probeInterval || now < probed
     let hints = try calls.hints()
+    let interval = options.probeInterval * UInt64(max(hints.count, 1))
+    let probes = everything || now < probed || now - probed >= interval
     var logs = hints.filter { probes || tags[$0.log] != $0.tag }.map(\.log)
     if probes {
       logs += catalog.logs.keys.filter { log in !logs.contains(log) }.sorted { $0.rawValue < $1.rawValue }

@@ -147,7 +147,7 @@ package struct HubTrial {
     private var options: Hub.Options {
       Hub.Options(
         pause: { _ in }, now: { [time] in time.advance(by: 0) },
-        makeLogID: { [ids] in LogID(ids.advance(by: 1)) }, parallelCalls: 1, probeInterval: 1000)
+        makeLogID: { [ids] in LogID(ids.advance(by: 1)) }, parallelCalls: 1, probeInterval: 100)
     }
 
     private func makeNode(_ memory: MemoryNode, _ journal: MemoryJournal) -> Node {
