@@ -135,7 +135,6 @@ struct Publish: ParsableCommand {
       Examples:
         stemma publish /var/www/shop
         stemma publish public --partition region=eu
-        stemma clone https://www.example.org/shop shop
       """)
   @Argument(help: "The folder, which is made if it is not there.", completion: .directory) var folder: String
   @Option(

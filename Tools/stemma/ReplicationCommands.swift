@@ -153,7 +153,11 @@ struct Sync: ParsableCommand {
   }
 
   func run() throws {
-    if follow { try Following(options, interval: interval).run() } else { try exchange(options, pulls: true, pushes: true) }
+    if follow {
+      try Following(options, interval: interval).run()
+    } else {
+      try exchange(options, pulls: true, pushes: true)
+    }
   }
 }
 
@@ -260,7 +264,7 @@ struct RemoteAdd: ParsableCommand {
         stemma remote add backup /mnt/backup/shop
         stemma remote add hq hq.example.org:shop
         stemma remote add web https://hq.example.org:7433 --token-file web.token
-        stemma remote add hub s3://shop/hub --endpoint https://s3.example.org --region eu-1
+        stemma remote add hub s3://shop/hub --region eu-1
       """)
   @Argument(help: "The name.") var name: String
   @Argument(help: "The other node: its directory, HOST:PATH, or a URL.", completion: .directory) var address:

@@ -9,7 +9,8 @@ import StemmaReplication
 /// object and answers like one that honors it: a single call cannot detect that.
 ///
 /// Lists are in the order of bytes. SeaweedFS orders by path component: `a/b` precedes `a-b`. A
-/// list of several pages with keys like these is refused, and `list` after one of them may miss others.
+/// list of several pages with keys like these is refused, and `list` after one of them may miss
+/// others.
 package final class S3Store: CountedStore {
   package struct Configuration: Sendable, Hashable {
     package var bucket: String
