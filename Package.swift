@@ -171,7 +171,7 @@ let package = Package(
     tests(
       "StemmaTests",
       [
-        "Stemma", "StemmaImport", "StemmaHistory", "StemmaHTTP", "StemmaSimulation", "Shapes",
+        "Stemma", "StemmaImport", "StemmaHistory", "StemmaHTTP", "StemmaHub", "StemmaSimulation", "Shapes",
         "MainActorShapes", "Generated", "reminders", .product(name: "Logging", package: "swift-log"),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
       ]),
