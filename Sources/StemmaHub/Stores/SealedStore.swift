@@ -132,7 +132,7 @@ package enum HubKey {
   package static func read(_ path: String) throws(NodeError) -> SymmetricKey {
     let text: String
     do { text = try String(contentsOfFile: path, encoding: .utf8) } catch {
-      throw .malformedInput(source: path, what: "the file of the key cannot be read")
+      throw .malformedInput(source: path, what: "\(path): the key of the hub cannot be read")
     }
     let digits = Array(text.trimmingCharacters(in: .whitespacesAndNewlines).utf8)
     var bytes: [UInt8] = []
@@ -143,7 +143,8 @@ package enum HubKey {
       bytes.append(byte)
     }
     guard digits.count == 64, bytes.count == 32 else {
-      throw .malformedInput(source: path, what: "a key of a hub has 64 hexadecimal digits, and nothing else")
+      throw .malformedInput(
+        source: path, what: "\(path): a key of a hub has 64 hexadecimal digits, and nothing else")
     }
     return SymmetricKey(data: bytes)
   }
