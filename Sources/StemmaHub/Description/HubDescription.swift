@@ -2,6 +2,7 @@ import Foundation
 import StemmaLog
 import StemmaNode
 import StemmaReplication
+import StemmaSync
 
 /// `hub.json`: what the objects below a prefix are.
 package struct HubDescription: Codable, Hashable, Sendable {
@@ -92,8 +93,15 @@ extension NodeError {
   package init(_ error: HubError) {
     self =
       switch error {
-      case .store(let name, .refused(let reason)): .notAPeer(path: name, reason: "\(reason)")
-      case .noHub(let name): .notAPeer(path: name, reason: "there is no hub")
+      case .store(let name, .refused(let reason)):
+        // Most reasons begin with the address of an object in the store.
+        if reason.hasPrefix(name), let end = reason.dropFirst(name.count).firstRange(of: ": ") {
+          .notAPeer(
+            path: String(reason[..<end.lowerBound]), reason: Notice(String(reason[end.upperBound...])))
+        } else {
+          .notAPeer(path: name, reason: "\(reason)")
+        }
+      case .noHub(let name): .notAPeer(path: name, reason: .noHub)
       case .content(let error): .replication(error)
       case .store, .logInUse: .replication(error.asReplicationError)
       }
