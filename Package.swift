@@ -182,9 +182,11 @@ let package = Package(
         "StemmaSchema", "StemmaEvents", "StemmaMerge", "StemmaLog", "StemmaTables", "StemmaReplication",
         "StemmaNode", "StemmaImport", "StemmaHistory", "StemmaSimulation",
       ]),
-    tests(
-      "StemmaHubTests", ["StemmaReplication", "StemmaHub", "StemmaSimulation"],
-      exclude: ["moto_setup.py", "stub_server.py"]),
+    // Object stores and web servers that tests start.
+    .target(
+      name: "Servers", dependencies: ["StemmaReplication", "StemmaHub"], path: "Tests/Servers",
+      exclude: ["moto_setup.py", "stub_server.py"], swiftSettings: strict),
+    tests("StemmaHubTests", ["StemmaReplication", "StemmaHub", "StemmaSimulation", "Servers"]),
     tests("HabitTests", []),
     // The measuring programs are only compiled.
     tests("MeasuringTests", ["Measuring", "benchmark", "benchmark-library"]),
@@ -192,7 +194,7 @@ let package = Package(
       "ScenarioTests",
       [
         grdb, "Stemma", "StemmaEvents", "StemmaReplication", "StemmaNode", "StemmaImport", "StemmaHistory",
-        "StemmaSimulation", "StemmaTool",
+        "StemmaHub", "StemmaSimulation", "StemmaTool", "Servers",
       ],
       exclude: ["Golden", "blocks.py", "client.py", "read_log.py"]),
   ],

@@ -3,6 +3,7 @@ import StemmaEvents
 import StemmaLog
 import StemmaNode
 import StemmaReplication
+import StemmaSync
 
 /// The state of a hub, for `hub status`. Reads all manifests, and what nodes tell of themselves.
 package struct HubOverview: Sendable {
@@ -38,7 +39,7 @@ package struct HubOverview: Sendable {
     let store = try address.open().store
     let isSealed = address.keyFile != nil
     guard let description = try HubDescription(of: store, options, isSealed: isSealed) else {
-      throw .notAPeer(path: store.name, reason: "there is no hub")
+      throw .notAPeer(path: store.name, reason: .noHub)
     }
     let hub: Hub
     var told: [LogID: HubPeer] = [:]

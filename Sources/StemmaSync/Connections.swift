@@ -1,5 +1,10 @@
 import StemmaNode
 
+extension Notice {
+  /// The reason of `.notAPeer` for an address without a hub.
+  package static let noHub: Notice = "there is no hub"
+}
+
 /// Connects to peers by the form of their address.
 package struct Connections {
   /// The words of the remote shell.
@@ -39,7 +44,10 @@ package struct Connections {
       do throws(NodeError) { return try http(remote, node, writes) } catch {
         // A web site that is no server can hold a hub.
         guard let hub, case .notAPeer = error else { throw error }
-        do throws(NodeError) { return try hub(remote, node, writes) } catch .notAPeer { throw error }
+        do throws(NodeError) { return try hub(remote, node, writes) } catch let failure {
+          if case .notAPeer(_, .noHub) = failure { throw error }
+          throw failure
+        }
       }
     case .hub:
       guard let hub else { throw .notAPeer(path: remote.address, reason: "hubs need the module StemmaHub") }

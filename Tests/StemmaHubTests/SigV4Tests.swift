@@ -1,4 +1,5 @@
 import Foundation
+import Servers
 import Testing
 
 @testable import StemmaHub

@@ -1,5 +1,6 @@
 import Foundation
 import NIOCore
+import Servers
 import StemmaReplication
 import Testing
 

@@ -1,4 +1,5 @@
 import Foundation
+import Servers
 import StemmaReplication
 import Testing
 

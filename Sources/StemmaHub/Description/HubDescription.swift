@@ -2,6 +2,7 @@ import Foundation
 import StemmaLog
 import StemmaNode
 import StemmaReplication
+import StemmaSync
 
 /// `hub.json`: what the objects below a prefix are.
 package struct HubDescription: Codable, Hashable, Sendable {
@@ -93,8 +94,14 @@ extension NodeError {
     self =
       switch error {
       case .store(let name, .refused(let reason)):
-        .notAPeer(path: name, reason: "\(reason.withoutName(name))")
-      case .noHub(let name): .notAPeer(path: name, reason: "there is no hub")
+        // Most reasons begin with the address of an object in the store.
+        if reason.hasPrefix(name), let end = reason.dropFirst(name.count).firstRange(of: ": ") {
+          .notAPeer(
+            path: String(reason[..<end.lowerBound]), reason: Notice(String(reason[end.upperBound...])))
+        } else {
+          .notAPeer(path: name, reason: "\(reason)")
+        }
+      case .noHub(let name): .notAPeer(path: name, reason: .noHub)
       case .content(let error): .replication(error)
       case .store, .logInUse: .replication(error.asReplicationError)
       }

@@ -52,7 +52,7 @@ package final class HubLink: PeerLink {
   ) throws(NodeError) {
     guard let description = try HubDescription(of: store, options, isSealed: isSealed),
       let id = description.id
-    else { throw .notAPeer(path: store.name, reason: "there is no hub") }
+    else { throw .notAPeer(path: store.name, reason: .noHub) }
     self.id = id
     self.node = node
     self.writes = writes

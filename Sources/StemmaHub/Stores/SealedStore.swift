@@ -132,7 +132,7 @@ package enum HubKey {
   package static func read(_ path: String) throws(NodeError) -> SymmetricKey {
     let text: String
     do { text = try String(contentsOfFile: path, encoding: .utf8) } catch {
-      throw .malformedInput(source: path, what: "the key of the hub cannot be read from \(path)")
+      throw .malformedInput(source: path, what: "\(path): the key of the hub cannot be read")
     }
     let digits = Array(text.trimmingCharacters(in: .whitespacesAndNewlines).utf8)
     var bytes: [UInt8] = []
@@ -144,7 +144,7 @@ package enum HubKey {
     }
     guard digits.count == 64, bytes.count == 32 else {
       throw .malformedInput(
-        source: path, what: "\(path) is no key of a hub, which has 64 hexadecimal digits, and nothing else")
+        source: path, what: "\(path): a key of a hub has 64 hexadecimal digits, and nothing else")
     }
     return SymmetricKey(data: bytes)
   }

@@ -1,8 +1,9 @@
 """A server of S3 and of web pages that fails as the last part of the path says.
 
 It prints its port. The behaviors are in `Connection.answer`; other paths are objects in memory.
-It honors `Range` and `If-None-Match: *`.
+It honors `Range` and `If-None-Match: *`. The latter is ignored in the bucket `ignoring`.
 """
+import hashlib
 import re
 import socket
 import socketserver
@@ -127,7 +128,9 @@ class Connection(socketserver.StreamRequestHandler):
         with lock:
             stored = objects.get(self.path)
             if self.method == "PUT":
-                if stored is not None and "if-none-match" in self.headers and name != "unconditional":
+                is_conditional = "if-none-match" in self.headers and name != "unconditional" \
+                    and not self.path.startswith("/ignoring/")
+                if stored is not None and is_conditional:
                     return self.error(412, "PreconditionFailed")
                 objects[self.path] = self.body
                 return self.send(200, b"", ['ETag: "tag"'])
@@ -145,8 +148,8 @@ class Connection(socketserver.StreamRequestHandler):
         return self.send(206, stored[first:last + 1], [f"Content-Range: bytes {first}-{last}/{len(stored)}"])
 
     def list(self, prefix, after):
-        def contents(key):
-            return f"<Contents><Key>{key}</Key><ETag>&quot;t&amp;{key}&quot;</ETag></Contents>"
+        def contents(key, tag=None):
+            return f"<Contents><Key>{key}</Key><ETag>&quot;{tag or 't&amp;' + key}&quot;</ETag></Contents>"
 
         def document(inner, truncated="false"):
             return f"<?xml version='1.0'?><!-- c --><ListBucketResult xmlns='x'><Name>b</Name><Prefix/>" \
@@ -181,7 +184,11 @@ class Connection(socketserver.StreamRequestHandler):
         elif kind == "busy":
             return self.error(503, "SlowDown")
         else:
-            text = document("")
+            with lock:
+                known = {path.removeprefix(self.path): body for path, body in objects.items()
+                         if path.startswith(self.path + prefix)}
+            text = document("".join(contents(key, hashlib.md5(body).hexdigest())
+                                    for key, body in sorted(known.items()) if key > after))
         return self.send(200, text.encode(), ["Content-Type: application/xml"])
 
 
