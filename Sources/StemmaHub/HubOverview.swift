@@ -36,9 +36,9 @@ package struct HubOverview: Sendable {
 
   /// Throws `.notAPeer` if there is no hub.
   package init(_ address: HubAddress, _ options: Hub.Options = .ordinary()) throws(NodeError) {
-    let store = try address.open().store
-    let isSealed = address.keyFile != nil
-    guard let description = try HubDescription(of: store, options, isSealed: isSealed) else {
+    let opened = try address.open()
+    let store = opened.store
+    guard let description = try HubDescription(of: store, options, key: opened.key) else {
       throw .notAPeer(path: store.name, reason: .noHub)
     }
     let hub: Hub
@@ -65,7 +65,7 @@ package struct HubOverview: Sendable {
     } catch { throw NodeError(error) }
     let catalog = hub.catalog
     id = description.hub
-    self.isSealed = isSealed
+    isSealed = description.isSealed
     partitions = catalog.versionVector.partitions.count
     events = catalog.versionVector.eventCount
     objects = catalog.entries.count

@@ -33,11 +33,13 @@ struct HubInit: ParsableCommand, NodelessCommand {
 
   func run() throws {
     let address = try hub.hub(url)
-    if let path = address.keyFile, try HubKey.make(path) {
+    // A hub that is there has its key already.
+    if let path = address.keyFile, try !HubDescription.isThere(at: address), try HubKey.make(path) {
       Output.warning("\(path) is the key of this hub: without a copy of it, what is pushed cannot be read")
     }
+    let opened = try address.open()
     let (description, isNew) = try HubDescription.make(
-      in: try address.open().store, .ordinary(), isSealed: address.keyFile != nil)
+      in: opened.store, .ordinary(), key: opened.key)
     if format.isJSON {
       Output.line(
         .object([

@@ -1,3 +1,4 @@
+import Crypto
 import Foundation
 import StemmaNode
 import StemmaReplication
@@ -59,15 +60,24 @@ package struct HubAddress: Hashable, Sendable {
     return text.addingPercentEncoding(withAllowedCharacters: allowed) ?? text
   }
 
-  /// The store, and the one below it that counts requests. Nothing is read from it yet, but the key
-  /// is read from its file.
-  package func open() throws(NodeError) -> (store: any ObjectStore, counted: any CountedStore) {
+  /// The store. Nothing is read from it yet, but the key is read from its file.
+  package func open() throws(NodeError) -> OpenedStore {
     let counted: any CountedStore
     do throws(ObjectError) { counted = try StoreAddress(base).open(options) } catch {
       let bucket = base.split(separator: "/").prefix(2).joined(separator: "//")
       throw .notAPeer(path: base, reason: "\(error.reason.withoutName(bucket))")
     }
-    guard let keyFile else { return (counted, counted) }
-    return (SealedStore(counted, key: try HubKey.read(keyFile)), counted)
+    guard let keyFile else { return OpenedStore(store: counted, counted: counted) }
+    let key = try HubKey.read(keyFile)
+    return OpenedStore(store: SealedStore(counted, key: key), counted: counted, key: key)
   }
+}
+
+/// The store of a hub.
+package struct OpenedStore {
+  package var store: any ObjectStore
+  /// The same, or the one below a sealed one.
+  package var counted: any CountedStore
+  /// Nil: the hub is not sealed.
+  package var key: SymmetricKey?
 }

@@ -1,3 +1,4 @@
+import Crypto
 import Foundation
 import StemmaLog
 import StemmaNode
@@ -14,6 +15,8 @@ package struct HubDescription: Codable, Hashable, Sendable {
   package var hub: String
   /// Whether objects are sealed with a key.
   package var isSealed: Bool
+  /// Of a sealed hub: tells whether a key is the right one. It does not tell the key.
+  package var keyCheck: String?
 
   package var id: LogID? { UInt64(hub, radix: 16).map(LogID.init) }
 
@@ -21,15 +24,23 @@ package struct HubDescription: Codable, Hashable, Sendable {
     case format
     case hub
     case isSealed = "sealed"
+    case keyCheck
   }
 
-  package init(id: LogID, isSealed: Bool) {
+  package init(id: LogID, key: SymmetricKey?) {
     hub = id.description
-    self.isSealed = isSealed
+    isSealed = key != nil
+    keyCheck = key.map { Self.check(of: $0, hub) }
+  }
+
+  private static func check(of key: SymmetricKey, _ hub: String) -> String {
+    let derived = HKDF<SHA256>.deriveKey(
+      inputKeyMaterial: key, info: Array("stemma.hub.check".utf8), outputByteCount: 32)
+    return Array(HMAC<SHA256>.authenticationCode(for: Array(hub.utf8), using: derived)).hexadecimal
   }
 
   /// Nil: there is no hub.
-  package init?(of store: any ObjectStore, _ options: Hub.Options, isSealed: Bool) throws(NodeError) {
+  package init?(of store: any ObjectStore, _ options: Hub.Options, key: SymmetricKey?) throws(NodeError) {
     let calls = HubCalls(store: store, options: options)
     let bytes: [UInt8]?
     do throws(HubError) {
@@ -45,23 +56,37 @@ package struct HubDescription: Codable, Hashable, Sendable {
       throw .newerFormat(path: store.name + "/hub.json", found: format, supported: Self.currentFormat)
     }
     guard id != nil else { throw .notAPeer(path: store.name, reason: "its hub.json names no hub") }
-    guard self.isSealed == isSealed else {
+    guard isSealed == (key != nil) else {
       throw .notAPeer(
         path: store.name,
-        reason: self.isSealed
+        reason: isSealed
           ? "it is sealed; name the file of its key with --key-file"
           : "it is not sealed; leave --key-file out")
     }
+    if let key, keyCheck != Self.check(of: key, hub) {
+      throw .notAPeer(path: store.name, reason: "it is sealed with another key")
+    }
+  }
+
+  /// Whether there is a hub, sealed or not.
+  package static func isThere(at address: HubAddress) throws(NodeError) -> Bool {
+    var address = address
+    address.keyFile = nil
+    let store = try address.open().store
+    let calls = HubCalls(store: store, options: .ordinary())
+    do throws(HubError) {
+      return try calls.calling { () throws(ObjectError) in try store.get(HubLayout.description, 0..<1) } != nil
+    } catch { throw NodeError(error) }
   }
 
   /// Makes a hub unless there is one.
   ///
   /// - Returns: whether it was made.
   package static func make(
-    in store: any ObjectStore, _ options: Hub.Options, isSealed: Bool
+    in store: any ObjectStore, _ options: Hub.Options, key: SymmetricKey?
   ) throws(NodeError) -> (HubDescription, isNew: Bool) {
     let calls = HubCalls(store: store, options: options)
-    let description = HubDescription(id: options.makeLogID(), isSealed: isSealed)
+    let description = HubDescription(id: options.makeLogID(), key: key)
     do {
       let encoder = JSONEncoder()
       encoder.outputFormatting = [.sortedKeys]
@@ -71,7 +96,7 @@ package struct HubDescription: Codable, Hashable, Sendable {
       }
     } catch let error as HubError { throw NodeError(error) } catch { throw .unforeseen("\(error)") }
     // Another one may have made it at the same time.
-    guard let found = try HubDescription(of: store, options, isSealed: isSealed) else {
+    guard let found = try HubDescription(of: store, options, key: key) else {
       throw .notAPeer(path: store.name, reason: "it does not keep what is written")
     }
     return (found, found == description)
@@ -102,8 +127,10 @@ extension NodeError {
           .notAPeer(path: name, reason: "\(reason)")
         }
       case .noHub(let name): .notAPeer(path: name, reason: .noHub)
+      case .store(let name, .unknown(let reason)):
+        .notAPeer(path: name, reason: "\(reason.withoutName(name))")
       case .content(let error): .replication(error)
-      case .store, .logInUse: .replication(error.asReplicationError)
+      case .logInUse, .setBack: .replication(error.asReplicationError)
       }
   }
 }

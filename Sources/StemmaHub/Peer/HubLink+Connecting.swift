@@ -24,8 +24,9 @@ extension HubLink {
   ) throws(NodeError) -> any PeerLink {
     let address = try HubAddress(remote.address)
     let name = remote.name == remote.address ? address.base : remote.name
+    let opened = try address.open()
     return try HubLink(
-      name, try address.open().store, isSealed: address.keyFile != nil, node, writes: writes,
+      name, opened.store, key: opened.key, node, writes: writes,
       .ordinary(node?.ports ?? Ports()))
   }
 }

@@ -1,3 +1,4 @@
+import Crypto
 import Foundation
 import StemmaEvents
 import StemmaLog
@@ -47,10 +48,10 @@ package final class HubLink: PeerLink {
   ///   - writes: whether the exchange may push.
   /// - Throws: `.notAPeer` if there is no hub, or nothing to clone.
   package init(
-    _ name: String, _ store: any ObjectStore, isSealed: Bool, _ node: Node?, writes: Bool,
+    _ name: String, _ store: any ObjectStore, key: SymmetricKey?, _ node: Node?, writes: Bool,
     _ options: Hub.Options
   ) throws(NodeError) {
-    guard let description = try HubDescription(of: store, options, isSealed: isSealed),
+    guard let description = try HubDescription(of: store, options, key: key),
       let id = description.id
     else { throw .notAPeer(path: store.name, reason: .noHub) }
     self.id = id
@@ -159,6 +160,7 @@ package final class HubLink: PeerLink {
 
   package func digests(of patterns: [String]) throws(NodeError) -> [Node.PartitionDigest] {
     let scope = try Node.scope(patterns)
+    do throws(HubError) { try hub.look(everything: true) } catch { throw NodeError(error) }
     let held = hub.catalog.versionVector
     return held.sortedPartitions.filter(scope.contains).map { partition in
       let streams = held.streams(of: partition)
@@ -170,7 +172,11 @@ package final class HubLink: PeerLink {
 
   package func close(after error: NodeError?) throws(NodeError) -> [Notice] {
     defer { file?.release() }
-    guard error == nil, writes, hasMoved, let node, let log = hub.writer else { return [] }
+    var notices: [Notice] = []
+    if hub.wasSetBack {
+      notices.append("it had been set back to an older state, so all of it was read again")
+    }
+    guard error == nil, writes, hasMoved, let node, let log = hub.writer else { return notices }
     let record = HubPeer(
       node: node.metadata.name, scope: node.metadata.scope.patterns,
       read: Dictionary(uniqueKeysWithValues: hub.catalog.logs.map { ($0.key.description, $0.value.number) }),
@@ -181,8 +187,8 @@ package final class HubLink: PeerLink {
       let bytes = Array(try encoder.encode(record)) + [0x0a]
       try hub.put(HubLayout.peer(log), bytes)
     } catch let error as HubError {
-      return ["its record of this node was not written: \("\(NodeError(error))")"]
+      notices.append("its record of this node was not written: \("\(NodeError(error))")")
     } catch { throw .unforeseen("\(error)") }
-    return []
+    return notices
   }
 }

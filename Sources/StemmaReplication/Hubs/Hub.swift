@@ -47,6 +47,8 @@ package final class Hub {
   package private(set) var writer: LogID?
   private var tags: [LogID: String] = [:]
   private var probed: UInt64 = 0
+  /// Whether the hub was restored from an older state, and read again since this node opened it.
+  package private(set) var wasSetBack = false
   /// Records that the journal lacks.
   private var unsaved: [HubRecord] = []
 
@@ -94,20 +96,34 @@ package final class Hub {
 
   // MARK: Reading
 
-  /// Reads the manifests since the last look.
+  /// Reads the manifests since the last look. A hub that was set back is read from the beginning, and
+  /// this node begins another log there.
   ///
   /// - Parameter everything: whether each log is probed, whatever its hint says.
   package func look(everything: Bool = false) throws(HubError) {
+    do throws(HubError) { try lookOnce(everything) } catch .setBack {
+      (catalog, tags, probed, writer, unsaved) = (HubCatalog(), [:], 0, nil, [])
+      try Self.content { () throws(ReplicationError) in try journal.forget() }
+      wasSetBack = true
+      try lookOnce(true)
+    }
+  }
+
+  private func lookOnce(_ everything: Bool) throws(HubError) {
     let now = options.now()
     let hints = try calls.hints()
     let interval = options.probeInterval * UInt64(max(hints.count, 1))
     let probes = everything || now < probed || now - probed >= interval
     var logs = hints.filter { probes || tags[$0.log] != $0.tag }.map(\.log)
-    if probes {
-      logs += catalog.logs.keys.filter { log in !logs.contains(log) }.sorted { $0.rawValue < $1.rawValue }
-    }
+    let hinted = Set(hints.map(\.log))
+    // A hint of a known log does not vanish, unless the hub was set back.
+    let others = catalog.logs.keys.filter { !logs.contains($0) && (probes || !hinted.contains($0)) }
+    logs += others.sorted { $0.rawValue < $1.rawValue }
+    let before = catalog.logs
     do throws(HubError) {
-      try read(logs)
+      // Only this node and its copies write its log, and both read it before they append.
+      try read(logs.filter { probes || $0 != writer || before[$0] == nil })
+      try check(logs, before, hinted)
     } catch {
       // Manifests that were read are kept.
       try save()
@@ -123,6 +139,24 @@ package final class Hub {
     }
     try save()
     assert(holds(catalog.checkInvariants))
+  }
+
+  /// Checks logs without new manifests: the last known one is still there, and of a new log the
+  /// one that its hint names.
+  private func check(
+    _ logs: [LogID], _ before: [LogID: HubCatalog.Known], _ hinted: Set<LogID>
+  ) throws(HubError) {
+    for log in logs {
+      let known = catalog[log]
+      if let old = before[log], old.number == known.number, old.number > 0 {
+        guard try calls.digest(of: .init(log, old.number)) == old.digest else { throw .setBack }
+      } else if before[log] == nil, hinted.contains(log), let hint = try calls.hint(of: log) {
+        guard hint <= known.number else {
+          let name = HubLayout.manifest(log, known.number + 1)
+          throw .store(store.name, .unknown("\(name) is missing, and its hint says that there are \(hint)"))
+        }
+      }
+    }
   }
 
   /// Reads the manifests of logs upwards until one is absent, and first those that they follow.
@@ -161,6 +195,8 @@ package final class Hub {
             }
             break
           }
+          let known = catalog[log]
+          if known.number > 0, next.manifest.previous != known.digest { throw .setBack }
           try Self.content { () throws(ReplicationError) in
             try catalog.add(next.manifest, HubDigest(of: next.bytes))
           }

@@ -20,10 +20,14 @@ package struct HubCalls: Sendable {
 
   package func calling<Result>(_ body: () throws(ObjectError) -> Result) throws(HubError) -> Result {
     var failures = 0
+    let begin = options.now()
     while true {
       do throws(ObjectError) { return try body() } catch {
         failures += 1
-        guard case .unknown = error, failures < HubLimits.attempts else { throw .store(store.name, error) }
+        // A server that never answers has taken all of the patience at once.
+        guard case .unknown = error, failures < HubLimits.attempts,
+          options.now() < begin + HubLimits.patience
+        else { throw .store(store.name, error) }
         options.pause(failures)
       }
     }
@@ -61,6 +65,18 @@ package struct HubCalls: Sendable {
         fetched.append(found)
       }
     }
+  }
+
+  /// The digest of a manifest; nil: it is absent.
+  func digest(of place: HubManifest.Place) throws(HubError) -> HubDigest? {
+    let key = HubLayout.manifest(place.log, place.number)
+    return try calling { () throws(ObjectError) in try store.get(key, nil) }.map { HubDigest(of: $0) }
+  }
+
+  /// The number of the last manifest, by the hint of a log; nil: it is absent or unreadable.
+  func hint(of log: LogID) throws(HubError) -> UInt64? {
+    let bytes = try calling { () throws(ObjectError) in try store.get(HubLayout.head(log), nil) }
+    return bytes.flatMap { UInt64(String(decoding: $0.dropLast(), as: UTF8.self)) }
   }
 
   private func manifest(_ place: HubManifest.Place) throws(HubError) -> FetchedManifest? {

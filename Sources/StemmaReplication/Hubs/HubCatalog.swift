@@ -1,5 +1,6 @@
 import StemmaEvents
 import StemmaLog
+import StemmaSchema
 
 /// The content of a hub, by its manifests, in an order in which each one follows all that its
 /// writer had read. Pure.
@@ -36,7 +37,8 @@ package struct HubCatalog: Sendable {
   package private(set) var entries: [Entry] = []
   package private(set) var versionVector = VersionVector()
   package private(set) var names: [Origin: String] = [:]
-  /// The schema of the last manifest that states one; empty: there is none.
+  /// The schema for clones: the last one that has all models and fields of those before; empty:
+  /// there is none. A node with an older schema does not take away what others have added.
   package private(set) var schema = ""
   /// The entries with events of a stream, the first one first.
   private var places: [StreamID: [Int]] = [:]
@@ -88,9 +90,25 @@ package struct HubCatalog: Sendable {
     next.digest = digest
     next.nodeName = manifest.nodeName
     for place in manifest.seen { next.seen[place.log] = place.number }
-    if !manifest.schema.isEmpty { (next.schema, schema) = (manifest.schema, manifest.schema) }
+    if !manifest.schema.isEmpty {
+      next.schema = manifest.schema
+      if try Self.includes(manifest.schema, schema) { schema = manifest.schema }
+    }
     logs[manifest.place.log] = next
     for named in manifest.origins where names[named.origin] == nil { names[named.origin] = named.nodeName }
+  }
+
+  /// Whether a schema has all models and fields of another, as SDL.
+  private static func includes(_ text: String, _ other: String) throws(ReplicationError) -> Bool {
+    func fields(_ text: String) throws(ReplicationError) -> Set<String> {
+      do throws(SchemaError) {
+        let models = try SDL.read(text).schema.models
+        return Set(models.flatMap { model in model.fields.map { "\(model.name).\($0.name)" } })
+      } catch {
+        throw .schemaUnreadable(error.diagnostics.first?.message ?? "no reason given")
+      }
+    }
+    return other.isEmpty ? !(try fields(text)).isEmpty : try fields(text).isSuperset(of: fields(other))
   }
 
   /// Compares a stream with the catalog where both state a hash.

@@ -49,6 +49,8 @@ package enum HubLimits {
   package static let logs = 1 << 20
   /// Attempts at a call whose outcome is unknown.
   package static let attempts = 6
+  /// Milliseconds after which no other attempt is made.
+  package static let patience: UInt64 = 20_000
   /// Calls at once.
   package static let parallelCalls = 8
 }
@@ -60,6 +62,8 @@ package enum HubError: Error, Hashable, Sendable {
   case content(ReplicationError)
   /// Another writer has written to the log of this node: a copy of its directory. Nothing is lost.
   case logInUse(LogID)
+  /// The hub lacks manifests that this node has read: it was restored from an older state.
+  case setBack
   /// There is no hub at this address.
   case noHub(String)
 }
@@ -70,6 +74,7 @@ extension HubError {
     case .store(let name, let error): .incomplete("\(name): \(error.reason)")
     case .content(let error): error
     case .logInUse(let log): .sameLog(log)
+    case .setBack: .corrupt("the hub", "manifests do not follow each other")
     case .noHub(let name): .failed("\(name) is no hub")
     }
   }

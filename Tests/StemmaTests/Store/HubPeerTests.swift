@@ -20,7 +20,7 @@ struct HubPeerTests {
       Issue.record("there is no hub")
     } catch StoreError.failed(let code, _) { #expect(code == .unreachable) }
     let address = try HubAddress("file://" + folder.path)
-    _ = try HubDescription.make(in: try address.open().store, .ordinary(), isSealed: false)
+    _ = try HubDescription.make(in: try address.open().store, .ordinary(), key: nil)
 
     #expect(try await here.sync(with: hub).pushed?.events == 1)
     #expect(try await there.sync(with: hub).pulled?.events == 1)

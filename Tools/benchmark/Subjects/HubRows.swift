@@ -156,7 +156,7 @@ private struct MeasuredHub {
 
     var connector: Connector {
       { [counted] (_, node, writes) throws(NodeError) in
-        try HubLink("hub", counted, isSealed: false, node, writes: writes, .ordinary())
+        try HubLink("hub", counted, key: nil, node, writes: writes, .ordinary())
       }
     }
   }
@@ -168,7 +168,7 @@ private struct MeasuredHub {
   func make(_ number: Int) throws -> Made {
     let address = try address(number)
     let counted = try HubAddress(address).open().counted
-    _ = try HubDescription.make(in: counted, .ordinary(), isSealed: false)
+    _ = try HubDescription.make(in: counted, .ordinary(), key: nil)
     return Made(address: address, counted: counted)
   }
 }
