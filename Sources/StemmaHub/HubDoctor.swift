@@ -36,14 +36,13 @@ package struct HubDoctor {
   /// first requirement, and no others are checked.
   package func examine() -> [Finding] {
     var findings = [check("an object can be written and read", writeAndRead)]
-    if findings[0].failure == nil {
-      findings.append(check("a range of an object can be read", readRange))
-      findings.append(check("an absent object is reported as absent", readAbsent))
-      findings.append(check("If-None-Match: * keeps an existing object", keepExisting))
-      findings.append(check("of two writers of a key, one succeeds", race))
-      findings.append(check("a list shows a new object", list))
-      findings.append(check("a list shows that an object has changed", change))
-    }
+    guard findings[0].failure == nil else { return findings }
+    findings.append(check("a range of an object can be read", readRange))
+    findings.append(check("an absent object is reported as absent", readAbsent))
+    findings.append(check("If-None-Match: * keeps an existing object", keepExisting))
+    findings.append(check("of two writers of a key, one succeeds", race))
+    findings.append(check("a list shows a new object", list))
+    findings.append(check("a list shows that an object has changed", change))
     do throws(HubError) { try clean() } catch {
       findings.append(
         Finding(

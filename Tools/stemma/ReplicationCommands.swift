@@ -1,5 +1,6 @@
 import ArgumentParser
 import StemmaEvents
+import StemmaHub
 import StemmaNode
 import StemmaTables
 
@@ -432,6 +433,18 @@ extension [PartitionContents] {
 }
 
 /// The common part of `scope add` and `scope remove`.
+/// Pushes to the hubs among the remotes. Their folders and buckets can be replaced or set back, so
+/// an earlier acknowledgment is no reason to purge.
+private func confirmHubs(of node: Node) throws {
+  for remote in node.metadata.remotes {
+    guard case .hub = PeerAddress(remote.address) else { continue }
+    let report = try node.exchange(
+      with: remote, pulls: false, pushes: true, partitions: [], connect: HubLink.connect
+    ) { _, _ in }
+    for notice in report.notices { Output.warning(notice) }
+  }
+}
+
 private func changeScope(
   _ options: NodeOptions, adding: [String], removing: [String], discards: Bool, rehearses: Bool
 ) throws {
@@ -447,6 +460,7 @@ private func changeScope(
         ))
     }
   } else {
+    if !discards, !purged.isEmpty { try confirmHubs(of: node) }
     let names = try node.changeScope(adding: adding, removing: removing, discards: discards)
     let counts = purged.filter { names.contains($0.partition.description) }.text
     Output.line(

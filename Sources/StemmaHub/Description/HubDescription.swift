@@ -75,7 +75,8 @@ package struct HubDescription: Codable, Hashable, Sendable {
     let store = try address.open().store
     let calls = HubCalls(store: store, options: .ordinary())
     do throws(HubError) {
-      return try calls.calling { () throws(ObjectError) in try store.get(HubLayout.description, 0..<1) } != nil
+      return try calls.calling { () throws(ObjectError) in try store.get(HubLayout.description, 0..<1) }
+        != nil
     } catch { throw NodeError(error) }
   }
 

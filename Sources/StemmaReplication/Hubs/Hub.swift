@@ -96,8 +96,8 @@ package final class Hub {
 
   // MARK: Reading
 
-  /// Reads the manifests since the last look. A hub that was set back is read from the beginning, and
-  /// this node begins another log there.
+  /// Reads the manifests since the last look. A hub that was set back is read from the beginning,
+  /// and this node begins another log there.
   ///
   /// - Parameter everything: whether each log is probed, whatever its hint says.
   package func look(everything: Bool = false) throws(HubError) {
@@ -151,8 +151,10 @@ package final class Hub {
       if let old = before[log], old.number == known.number, old.number > 0 {
         guard try calls.digest(of: .init(log, old.number)) == old.digest else { throw .setBack }
       } else if before[log] == nil, hinted.contains(log), let hint = try calls.hint(of: log) {
-        guard hint <= known.number else {
-          let name = HubLayout.manifest(log, known.number + 1)
+        // A manifest is written before its hint, so one that came in between is found now.
+        if hint > known.number { try read([log]) }
+        guard hint <= catalog[log].number else {
+          let name = HubLayout.manifest(log, catalog[log].number + 1)
           throw .store(store.name, .unknown("\(name) is missing, and its hint says that there are \(hint)"))
         }
       }
@@ -169,8 +171,16 @@ package final class Hub {
       let fetched = try calls.inParallel(places) { [calls] place throws(HubError) in
         try calls.manifests(after: place)
       }
-      for (log, manifests) in zip(remaining, fetched) { waiting[log] = manifests }
-      remaining = try addAll(&waiting).filter { waiting[$0] == nil }
+      for (log, manifests) in zip(remaining, fetched) {
+        // It was read before, and others have read more of it since. That is there, unless it was
+        // removed.
+        if manifests.isEmpty, waiting[log] != nil {
+          let name = HubLayout.manifest(log, catalog[log].number + 1)
+          throw .store(store.name, .unknown("\(name) is missing, which others have read"))
+        }
+        waiting[log] = manifests
+      }
+      remaining = try addAll(&waiting).filter { waiting[$0]?.isEmpty ?? true }
     }
     guard waiting.values.allSatisfy(\.isEmpty) else {
       throw .content(.malformed("manifests of the hub", "they follow each other"))
@@ -188,11 +198,6 @@ package final class Hub {
         while let next = waiting[log]?.first {
           if let place = catalog.missing(for: next.manifest) {
             needed.insert(place.log)
-            // All that is there was fetched, and it is not enough.
-            if waiting[place.log]?.isEmpty == true, catalog[place.log].number < place.number {
-              let name = HubLayout.manifest(place.log, catalog[place.log].number + 1)
-              throw .store(store.name, .unknown("\(name) is missing, which others have read"))
-            }
             break
           }
           let known = catalog[log]
