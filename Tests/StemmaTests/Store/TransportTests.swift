@@ -129,7 +129,7 @@ struct TransportTests {
   }
 
   @Test(
-    "a cancelled task ends its session at once, at either side", .timeLimit(.minutes(1)),
+    "a cancelled task ends its session at once, at either side", .timeLimit(.minutes(10)),
     arguments: [true, false])
   func cancelled(isOpener: Bool) async throws {
     let store = try await Store.temporary(models: Reminder.self)
