@@ -38,7 +38,8 @@ struct OutsidePackageTests {
     let modules = Set(objects.matches(of: #/([^\/\n]+)\.build\//#).map { String($0.1) })
     #expect(modules.isSuperset(of: ["teams", "Stemma", "StemmaNode", "GRDB"]), "\(modules.sorted())")
     let network = modules.filter { name in
-      ["NIO", "CNIO", "HTTP", "AsyncHTTP", "Hummingbird", "StemmaHTTP", "StemmaHub"].contains { name.hasPrefix($0) }
+      ["NIO", "CNIO", "HTTP", "AsyncHTTP", "Hummingbird", "StemmaHTTP", "StemmaHub"]
+        .contains { name.hasPrefix($0) }
     }
     #expect(network.isEmpty, "\(network.sorted())")
   }

@@ -185,8 +185,6 @@ private final class SeaweedProgram {
       bench.say("STEMMA_PEERS does not name the folder of SeaweedFS: its rows are left out")
       return nil
     }
-    setenv("AWS_ACCESS_KEY_ID", "bench", 1)
-    setenv("AWS_SECRET_ACCESS_KEY", "bench", 1)
     let files = try bench.fresh("weed")
     try FileManager.default.createDirectory(atPath: files, withIntermediateDirectories: true)
     let port = 20_000 + Int(getpid()) % 20_000
@@ -200,6 +198,9 @@ private final class SeaweedProgram {
     while true {
       do {
         _ = try ChildCost.of(curl, ["--silent", "--fail", "-X", "PUT", endpoint + "/hub"])
+        // SeaweedFS would refuse others than these, if they were in its environment.
+        setenv("AWS_ACCESS_KEY_ID", "bench", 1)
+        setenv("AWS_SECRET_ACCESS_KEY", "bench", 1)
         return
       } catch {
         guard Date() < deadline else { throw BenchError("SeaweedFS does not answer") }
