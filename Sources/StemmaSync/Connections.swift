@@ -3,6 +3,9 @@ import StemmaNode
 extension Notice {
   /// The reason of `.notAPeer` for an address without a hub.
   package static let noHub: Notice = "there is no hub"
+
+  /// Begins the reason of `.notAPeer` for a web server that answers with another protocol.
+  package static let otherProtocol = "it is no server of this protocol"
 }
 
 /// Connects to peers by the form of their address.
@@ -43,7 +46,9 @@ package struct Connections {
       }
       do throws(NodeError) { return try http(remote, node, writes) } catch {
         // A web site that is no server can hold a hub.
-        guard let hub, case .notAPeer = error else { throw error }
+        guard let hub, case .notAPeer(_, let reason) = error,
+          "\(reason)".hasPrefix(Notice.otherProtocol)
+        else { throw error }
         do throws(NodeError) { return try hub(remote, node, writes) } catch let failure {
           if case .notAPeer(_, .noHub) = failure { throw error }
           throw failure

@@ -110,7 +110,7 @@ package final class HTTPPeer: Sendable {
     do {
       while let bytes = try answer.take() { decoder.append(bytes.readableBytesView) }
       guard case .greeting(let greeting)? = try decoder.next() else {
-        throw NodeError.notAPeer(path: address, reason: "it is no server of this protocol")
+        throw NodeError.notAPeer(path: address, reason: "\(Notice.otherProtocol)")
       }
       return greeting
     } catch { throw nodeError(error) }
@@ -226,7 +226,7 @@ package final class HTTPPeer: Sendable {
       var refusal: String?
     }
     guard refusal.isProblem else {
-      return .notAPeer(path: address, reason: "it is no server of this protocol (status \(refusal.status))")
+      return .notAPeer(path: address, reason: "\(Notice.otherProtocol) (status \(refusal.status))")
     }
     let document: Document
     do { document = try JSONDecoder().decode(Document.self, from: Data(refusal.body)) } catch {
