@@ -125,7 +125,7 @@ package struct HubDoctor {
         }
       }
       busy += unknown.count
-      guard winners.count <= 1 else { return .fails("both writers were told that they have written") }
+      guard winners.count <= 1 else { return .fails("both writers got the answer that they have written") }
       // If both have met each other, none has won, and each tries again.
       if winners.isEmpty, !unknown.isEmpty {
         if try put("race-\(number)", contents[unknown[0]], ifAbsent: true) { winners = [unknown[0]] }
@@ -134,12 +134,12 @@ package struct HubDoctor {
         return .fails("the object is absent after the race")
       }
       if let winner = winners.first, found != contents[winner] {
-        return .fails("the object is not that of the writer who was told that it has written")
+        return .fails("the object is not that of the writer with the answer that it has written")
       }
       guard contents.contains(found) else { return .fails("the object is that of no writer") }
     }
     return busy == 0
-      ? .holds : .remark("\(busy) of \(Self.races * Self.writers) writers were told to try again")
+      ? .holds : .remark("\(busy) of \(Self.races * Self.writers) writers had to try again")
   }
 
   /// All keys below the folder, with their tags.

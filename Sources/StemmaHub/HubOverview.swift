@@ -5,16 +5,16 @@ import StemmaNode
 import StemmaReplication
 import StemmaSync
 
-/// The state of a hub, for `hub status`. Reads all manifests, and what nodes tell of themselves.
+/// The state of a hub, for `hub status`. Reads all manifests and the records of nodes.
 package struct HubOverview: Sendable {
   package struct Node: Sendable {
     /// The id of its log in the hub.
     package var log: String
     package var name: String
     package var manifests: UInt64
-    /// Nil: it has told nothing.
+    /// Nil: it has no record.
     package var scope: [String]?
-    /// Manifests that it had not read when it told so.
+    /// Manifests that it had not read at the time of its record.
     package var unread: UInt64?
     /// Milliseconds since 1970.
     package var time: UInt64?

@@ -15,7 +15,7 @@ package struct HubDescription: Codable, Hashable, Sendable {
   package var hub: String
   /// Whether objects are sealed with a key.
   package var isSealed: Bool
-  /// Of a sealed hub: tells whether a key is the right one. It does not tell the key.
+  /// Identifies the key of a sealed hub without revealing it.
   package var keyCheck: String?
 
   package var id: LogID? { UInt64(hub, radix: 16).map(LogID.init) }
@@ -104,7 +104,7 @@ package struct HubDescription: Codable, Hashable, Sendable {
   }
 }
 
-/// `peers/…`: what a node tells of itself in a hub.
+/// `peers/…`: the record of a node in a hub.
 package struct HubPeer: Codable, Hashable, Sendable {
   package var node: String
   /// Patterns.

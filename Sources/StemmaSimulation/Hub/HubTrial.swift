@@ -364,7 +364,7 @@ package struct HubTrial {
           violations.append("\(node.memory.name) lacks \(lost)")
         }
         if let foreign = held.subtracting(written).sorted().first {
-          violations.append("\(node.memory.name) has \(foreign), which nobody wrote")
+          violations.append("\(node.memory.name) has \(foreign), which no node wrote")
         }
         for other in living {
           let scope = node.memory.scope
