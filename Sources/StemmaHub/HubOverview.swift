@@ -28,12 +28,6 @@ package struct HubOverview: Sendable {
   package var objectBytes: UInt64
   package var nodes: [Node]
 
-  private final class NoJournal: HubJournal {
-    func load() -> [HubRecord] { [] }
-    func append(_ records: [HubRecord]) {}
-    func forget() {}
-  }
-
   /// Throws `.notAPeer` if there is no hub.
   package init(_ address: HubAddress, _ options: Hub.Options = .ordinary()) throws(NodeError) {
     let opened = try address.open()
@@ -44,7 +38,7 @@ package struct HubOverview: Sendable {
     let hub: Hub
     var told: [LogID: HubPeer] = [:]
     do throws(HubError) {
-      hub = try Hub(store, journal: NoJournal(), options)
+      hub = try Hub(store, journal: BriefJournal(), options)
       try hub.look(everything: true)
       let calls = HubCalls(store: store, options: options)
       var last: String?

@@ -127,7 +127,6 @@ extension NodeError {
         } else {
           .notAPeer(path: name, reason: "\(reason)")
         }
-      case .noHub(let name): .notAPeer(path: name, reason: .noHub)
       case .store(let name, .unknown(let reason)):
         .notAPeer(path: name, reason: "\(reason.withoutName(name))")
       case .content(let error): .replication(error)

@@ -85,7 +85,7 @@ final class HubFile: HubJournal {
   }
 }
 
-/// Remembers a hub for one exchange, for a clone that has no directory yet.
+/// Remembers nothing of a hub: for an overview, and for a clone that has no directory yet.
 final class BriefJournal: HubJournal {
   func load() -> [HubRecord] { [] }
   func append(_ records: [HubRecord]) {}

@@ -64,8 +64,6 @@ package enum HubError: Error, Hashable, Sendable {
   case logInUse(LogID)
   /// The hub lacks manifests that this node has read: it was restored from an older state.
   case setBack
-  /// There is no hub at this address.
-  case noHub(String)
 }
 
 extension HubError {
@@ -75,7 +73,6 @@ extension HubError {
     case .content(let error): error
     case .logInUse(let log): .sameLog(log)
     case .setBack: .corrupt("the hub", "manifests do not follow each other")
-    case .noHub(let name): .failed("\(name) is no hub")
     }
   }
 }
