@@ -176,6 +176,24 @@ import Testing
     #expect(hub.catalog.versionVector == Self.node().versionVector)
   }
 
+  @Test("a hub that was set back gets again what it lost")
+  func setBack() throws {
+    let store = SimulatedStore(seed: 1, .init())
+    let place = Place(store)
+    var node = Self.node(commits: 3)
+    try place.push(node)
+    let backup = store.objects
+    node.write("t=a", 50)
+    try place.push(node)
+    for key in store.objects.keys { try store.delete(key) }
+    for (key, bytes) in backup { _ = try store.put(key, bytes, ifAbsent: false) }
+    node.write("t=a", 51)
+    try place.push(node)
+    var reader = MemoryNode("b", id: 2)
+    try Place(store).pull(&reader)
+    #expect(reader.contents() == node.contents())
+  }
+
   @Test("a sync with nothing new asks once for the list of hints")
   func nothingNew() throws {
     let counting = CountingStore(SimulatedStore(seed: 1, .init()))
