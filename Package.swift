@@ -101,7 +101,9 @@ let package = Package(
     module("StemmaImport", ["StemmaNode", "CZlib"], isHot: true),
     module("StemmaHistory", ["StemmaNode"], isHot: true),
     module("StemmaSync", ["StemmaNode"]),
-    module("StemmaHTTP", ["StemmaSync", crypto] + network, resources: [.embedInCode("openapi.json")]),
+    module(
+      "StemmaHTTP", ["StemmaSync", "StemmaHistory", crypto] + network,
+      resources: [.embedInCode("openapi.json"), .embedInCode("Page")]),
     module("StemmaHub", ["StemmaSync", crypto] + objectClient),
     module("StemmaSimulation", ["StemmaMerge", "StemmaLog", "StemmaReplication"], isHot: true),
     .macro(name: "StemmaMacros", dependencies: syntax, swiftSettings: strict),

@@ -77,6 +77,8 @@ package struct Position: Hashable, Comparable, Sendable, CustomStringConvertible
   }
 
   package var next: Position { advanced(by: 1) }
+  /// Nil for the first position.
+  package var previous: Position? { self == .first ? nil : Position(rawValue - 1) }
 
   /// The number of positions from another one to this one; 0 if this one is not later.
   package func distance(from other: Position) -> UInt64 {

@@ -8,6 +8,8 @@ enum HTTPLimits {
   static let headerFields = 100
   /// Longest body of `have` and `pull`, which is held in memory: a greeting and a version vector.
   static let statement = 64 << 20
+  /// Longest body of mutations or of a resolution.
+  static let resource = 16 << 20
   /// Bytes of one body part that are handed to a node thread.
   static let block = 256 << 10
   /// Bytes of a response between two pauses, in which the connection drains.

@@ -124,12 +124,30 @@ extension Node {
     return [("conflicts", .array(names.map { .string($0) }))]
   }
 
-  /// Calls `body` with each row of a model in the form of `get`.
-  package func list(_ listing: Listing, _ body: (JSON) throws -> Void) throws(NodeError) {
+  /// Calls `body` with each row of a model in the form of `get`. With a narrow scope, limit and
+  /// offset count the rows in scope, and the time is that of all rows that fulfil the conditions.
+  package func list(
+    _ listing: Listing, within scope: NarrowedScope = NarrowedScope(.everything), _ body: (JSON) throws -> Void
+  ) throws(NodeError) {
+    guard let model = schema.model(named: listing.model) else { return }
+    if let only = Partition(of: model), !scope.contains(only) { return }
+    var selected = listing
+    var (skipped, left) = (0, Int.max)
+    if !scope.isEverything {
+      (skipped, left) = (listing.offset, listing.limit ?? .max)
+      (selected.offset, selected.limit) = (0, nil)
+    }
     try reading { reader in
-      guard let model = schema.model(named: listing.model) else { return }
-      var cursor = try reader.list(listing)
-      while let row = try cursor.next() { try body(try json(row, model, [], reader)) }
+      var cursor = try reader.list(selected)
+      while left > 0, let row = try cursor.next() {
+        guard scope.contains(Partition(model: model, key: row.key)) else { continue }
+        if skipped > 0 {
+          skipped -= 1
+          continue
+        }
+        left -= 1
+        try body(try json(row, model, [], reader))
+      }
     }
   }
 
@@ -148,11 +166,14 @@ extension Node {
   }
 
   /// Runs one read-only SQL statement.
-  package func query(_ sql: String, _ body: (_ columns: [String], _ row: [Value]) throws -> Void)
-    throws(NodeError)
-  {
+  ///
+  /// - Parameter time: how long it may run; nil: as long as it takes. Then SQLite reports that it
+  ///   was interrupted.
+  package func query(
+    _ sql: String, within time: Duration? = nil, _ body: (_ columns: [String], _ row: [Value]) throws -> Void
+  ) throws(NodeError) {
     try reading { reader in
-      var cursor = try reader.query(sql)
+      var cursor = try reader.query(sql, within: time)
       while let row = try cursor.next() { try body(cursor.columns, row) }
     }
   }

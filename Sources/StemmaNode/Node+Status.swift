@@ -11,6 +11,8 @@ package struct NodeStatus: Sendable {
     package var address: String
     /// Events that only the peer has, or only this node, by partition; nil: unreachable.
     package var lag: [(partition: String, behind: UInt64, ahead: UInt64)]?
+    /// The patterns of the peer's scope; nil: unknown.
+    package var scope: [String]?
     package var problem: Notice?
     /// Whether `lag` compares with what the peer held after the last successful exchange.
     package var isRemembered = false
@@ -78,13 +80,15 @@ extension Node {
   /// - Parameters:
   ///   - maxLag: the age of the last successful exchange, in milliseconds, from which a remote is a
   ///     problem; nil: any.
+  ///   - counts: the numbers of open conflicts and dangling references, if they are known.
   ///   - spelling: the spelling of steps in the JSON form.
   package func status(
-    maxLag: UInt64? = nil, spelling: (NextStep) -> String = \.description
+    maxLag: UInt64? = nil, counts: (open: UInt64, dangling: UInt64)? = nil,
+    spelling: (NextStep) -> String = \.description
   ) throws(NodeError) -> NodeStatus {
     let files = try Self.wrapping { try log.files() }
     let contents = try reading { try $0.partitions() }
-    let (conflicts, dangling) = try countConflicts()
+    let (conflicts, dangling) = if let counts { counts } else { try countConflicts() }
     var tableBytes: UInt64 = 0
     for name in ["", "-wal"] {
       tableBytes += try Self.wrapping {
@@ -226,7 +230,7 @@ extension Node {
     let theirs: TransferRequest?
     do throws(NodeError) { theirs = try holding(of: remote) } catch {
       return NodeStatus.Peer(
-        name: remote.name, address: remote.address, lag: nil,
+        name: remote.name, address: remote.address, lag: nil, scope: nil,
         problem: "cannot be read: \(Explanations.text(of: error))", lastExchange: remote.lastExchange)
     }
     let scope = metadata.scope
@@ -240,6 +244,7 @@ extension Node {
       name: remote.name, address: remote.address,
       lag: lag?.filter { $0.behind > 0 || $0.ahead > 0 }
         .map { ($0.partition.description, $0.behind, $0.ahead) },
+      scope: theirs.flatMap { $0.scope.scopes.count == 1 ? $0.scope.scopes[0].patterns : nil },
       problem: isForked ? "forked: it holds other events under one of the shared origins" : nil,
       isRemembered: isRemembered, lastExchange: remote.lastExchange, isForked: isForked)
   }
@@ -249,6 +254,7 @@ extension NodeStatus.Peer {
   fileprivate func json(_ spelling: (NextStep) -> String) -> JSON {
     .object([
       ("name", .string(name)), ("address", .string(address)),
+      ("scope", scope.map { .array($0.map { .string($0) }) } ?? .null),
       ("behind", lag == nil ? .null : .int(Int64(clamping: behind))),
       ("ahead", lag == nil ? .null : .int(Int64(clamping: ahead))),
       (

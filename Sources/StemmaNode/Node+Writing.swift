@@ -253,6 +253,7 @@ extension Node {
         }
       })
     write.isCorrupt = isCorrupt
+    write.writable = writable
     return write
   }
 

@@ -47,6 +47,8 @@ package final class Node {
   var checks = LogChecks()
   private var ownFiles = OwnFiles()
   private(set) var lockState = LockState()
+  /// The partitions that commits may change: the rights of the caller.
+  package var writable = Scope.everything
 
   init(
     directory: String, metadata: NodeMetadata, schema: Schema, options: OpeningOptions, log: Log,

@@ -186,12 +186,7 @@ struct Conflicts: ParsableCommand {
     try node.openConflicts(filter) { tally.add($0.model, $0.kind) }
     let kinds = ConflictFilter.Kind.allCases
     if format.isJSON {
-      let rows = tally.models.map { model in
-        JSON.object(
-          [("model", .string(model))]
-            + kinds.map { ($0.rawValue, .int(Int64(tally.count(model, $0)))) })
-      }
-      if format.json { Output.line(.array(rows)) } else { for row in rows { Output.line(row) } }
+      if format.json { Output.line(.array(tally.rows)) } else { for row in tally.rows { Output.line(row) } }
     } else {
       var table = TextTable(
         ["model"] + kinds.map(\.rawValue), numeric: Set(1...kinds.count))
@@ -203,30 +198,4 @@ struct Conflicts: ParsableCommand {
     }
     Output.flush()
   }
-}
-
-/// Counts of conflicts by model and kind.
-struct ConflictTally {
-  /// In the order of position.
-  private(set) var models: [String] = []
-  private var counts: [String: [ConflictFilter.Kind: Int]] = [:]
-  private(set) var total = 0
-
-  /// Dangling references are counted separately because their records may still arrive.
-  var words: String {
-    let dangling = models.reduce(0) { $0 + count($1, .dangling) }
-    let conflicts = total - dangling
-    return (conflicts == 0 ? "no conflicts" : counted(conflicts, "conflict"))
-      + (dangling == 0 ? "" : ", \(counted(dangling, "dangling reference"))")
-  }
-
-  var lastModel: String? { models.last }
-
-  mutating func add(_ model: String, _ kind: ConflictFilter.Kind) {
-    if models.last != model { models.append(model) }
-    counts[model, default: [:]][kind, default: 0] += 1
-    total += 1
-  }
-
-  func count(_ model: String, _ kind: ConflictFilter.Kind) -> Int { counts[model]?[kind] ?? 0 }
 }

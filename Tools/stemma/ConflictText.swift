@@ -64,25 +64,13 @@ struct ConflictText {
   /// The candidates' values. `limit`: the maximum number of characters of each. A longer value is
   /// cut, and its visible part begins shortly before the first difference.
   static func values(_ conflict: ConflictDescription, limit: Int? = nil) -> [String] {
-    let values = conflict.candidates.map { text($0, conflict) }
+    let values = conflict.candidates.map(conflict.text(of:))
     guard let limit, values.contains(where: { $0.utf8.count > limit }) else {
       return values.map { printable($0) }
     }
     let common = values.dropFirst().reduce(values[0].utf8.count) { min($0, commonBytes($1, values[0])) }
     let skipped = common > 2 * commonLimit ? common - commonLimit : 0
     return values.map { part($0, from: skipped, limit) }
-  }
-
-  static func value(_ candidate: ConflictDescription.Candidate, _ conflict: ConflictDescription) -> String {
-    printable(text(candidate, conflict))
-  }
-
-  private static func text(
-    _ candidate: ConflictDescription.Candidate, _ conflict: ConflictDescription
-  ) -> String {
-    if conflict.kind == .delete { return candidate.value == .bool(true) ? "exists" : "deleted" }
-    if let record = conflict.record { return "\(record) \(words(candidate.value))" }
-    return plain(candidate.value)
   }
 
   /// The length of the common prefix in bytes.
@@ -98,13 +86,6 @@ struct ConflictText {
     let shown = (start > text.startIndex ? "…" : "") + printable(String(text[start..<end]))
     if end == text.endIndex { return shown }
     return shown + "… (\(counted(UInt64(text.utf8.count), "byte")); conflicts --full shows all)"
-  }
-
-  /// A key as a user types it.
-  static func words(_ key: JSON) -> String {
-    guard case .object(let members) = key else { return plain(key) }
-    if members.count == 1 { return plain(members[0].value) }
-    return members.map { "\($0.name)=\(plain($0.value))" }.joined(separator: " ")
   }
 
   func write(_ conflict: ConflictDescription) {

@@ -289,7 +289,7 @@ extension Reversal {
     _ lost: [ConflictDescription] = []
   ) throws {
     let description = node.description
-    func write() throws -> Int { rehearses ? 0 : try node.write(self, message) }
+    func write() throws -> Int { rehearses ? 0 : try node.write(self, message).events }
     if !rehearses { Output.goesOnUnread() }
     if format.isJSON {
       let events = try write()

@@ -3,6 +3,7 @@ import Foundation
 import StemmaEvents
 import StemmaHistory
 import StemmaNode
+import StemmaReplication
 import StemmaSchema
 
 struct LogCommand: ParsableCommand {
@@ -286,7 +287,7 @@ struct EventSelection: ParsableArguments {
       if !key.isEmpty { filter.key = try node.key(try words.onlyKey(key), of: words.model) }
     }
     for field in field { filter.fields.formUnion(try storedNames(ofField: field, node, filter.models)) }
-    if !partition.isEmpty { filter.scope = try node.scope(ofPartitions: partition) }
+    if !partition.isEmpty { filter.scope = NarrowedScope(try node.scope(ofPartitions: partition)) }
     for origin in origin {
       let named = node.metadata.origins(named: origin)
       guard !named.isEmpty else { throw Failure("no node named `\(origin)` has written here", .noInput) }

@@ -39,7 +39,7 @@ struct Stemma: ParsableCommand {
         name: "Reading the log",
         subcommands: [
           LogCommand.self, Show.self, History.self, Blame.self, Why.self, Diff.self, Segments.self,
-          Stats.self, Inspect.self,
+          Stats.self, Inspect.self, UI.self,
         ]),
       CommandGroup(name: "Conflicts", subcommands: [Conflicts.self, Resolve.self]),
       CommandGroup(

@@ -156,9 +156,7 @@ struct RowConflicts {
 }
 
 /// A value without JSON's quotes.
-func plain(_ value: JSON) -> String {
-  if case .string(let text) = value { text } else { value.canonicalText }
-}
+func plain(_ value: JSON) -> String { value.plainText }
 
 struct List: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -277,22 +275,13 @@ struct List: ParsableCommand {
       })
   }
 
-  /// The operators of conditions. Longer ones come before their prefixes.
-  private static let signs: [(sign: String, comparison: Listing.Comparison)] = [
-    ("!=", .notEqual), ("<=", .lessOrEqual), (">=", .greaterOrEqual), ("^=", .beginsWith), ("~=", .contains),
-    ("=", .equal), ("<", .less), (">", .greater),
-  ]
-
   private func condition(_ text: String, _ words: RecordWords) throws -> Listing.Condition {
-    let name = String(text.prefix { $0.isLetter || $0.isNumber || $0 == "_" })
-    let rest = text.dropFirst(name.count)
-    guard !name.isEmpty, let (sign, comparison) = Self.signs.first(where: { rest.hasPrefix($0.sign) }) else {
+    guard let (name, comparison, value) = Listing.Condition.parts(of: text) else {
       throw Failure("`\(text)` is not field=value, or with !=, <, <=, >, >=, ^= or ~=", .usage)
     }
     guard let field = words.model.field(named: name) else {
       throw MutationError.unknownField(model: model, field: name, known: words.model.fields.map(\.name))
     }
-    let value = String(rest.dropFirst(sign.count))
     let isText = comparison == .beginsWith || comparison == .contains
     return Listing.Condition(
       field.name, comparison, isText ? .string(value) : try words.stored(value, of: field))
@@ -326,11 +315,8 @@ struct Query: ParsableCommand {
     var array: [JSON] = []
     var rows: [[String]] = []
     var header: [String] = []
-    let inner = ["_version", "_state"].filter { !sql.contains($0) }
     let show: ([String], [Value]) throws -> Void = { names, values in
-      let shown = names.indices.filter { !inner.contains(names[$0]) }
-      let (names, values) = (shown.map { names[$0] }, shown.map { values[$0] })
-      if header.isEmpty, format.isJSON { try Self.refuseDuplicate(names) }
+      if header.isEmpty, format.isJSON { try Node.refuseDuplicates(names) }
       header = names
       if format.isJSON {
         let row = JSON.object(zip(names, values).map { ($0, $1.json) })
@@ -342,7 +328,7 @@ struct Query: ParsableCommand {
       }
     }
     try goingAroundCorruption {
-      try past.read(node) { try $0.query(sql, show) }
+      try past.read(node) { try $0.forEachShownRow(of: sql, show) }
       if past.asOf == nil { try node.checkTablesAreWhole() }
     } thenAlways: {
       if format.json {
@@ -372,16 +358,6 @@ struct Query: ParsableCommand {
       }
     }
     return escaped
-  }
-
-  /// Most JSON readers keep only one of two members with the same name.
-  private static func refuseDuplicate(_ columns: [String]) throws(NodeError) {
-    var seen: Set<String> = []
-    for column in columns where !seen.insert(column).inserted {
-      throw .malformedInput(
-        source: "the query",
-        what: "two columns are called `\(column)`, and JSON would show one of them; name them apart with AS")
-    }
   }
 }
 

@@ -58,21 +58,12 @@ struct History: ParsableCommand {
   func run() throws {
     let node = try options.open()
     let life = try record.onlyLife(node)
-    let history = life.history
     let text = EventText(node)
-    // The steps have the order of the history.
-    var steps: [Step] = []
-    try node.forEachStep(of: life) { noted, changes in
-      let parents = history.parents(of: steps.count).map { history.events[$0].id }
-      steps.append(Step(noted: noted, changes: changes, parents: parents))
-    }
-    let unexplained = life.unexplained
-    steps += unexplained.map { Step(noted: $0) }
     // As in `log`: the order of position in this node.
-    steps.sort { $0.noted.stored.position < $1.noted.stored.position }
+    var steps = try node.steps(of: life)
     if !reverse { steps.reverse() }
     if format.isJSON {
-      let lines = steps.map { json($0, text.description) }
+      let lines = steps.map { $0.json(text.description) }
       if format.json { Output.line(.array(lines)) } else { lines.forEach { Output.line($0) } }
     } else {
       write(steps, text)
@@ -81,15 +72,7 @@ struct History: ParsableCommand {
     if let missing = life.missing { throw NodeError.missing(missing) }
   }
 
-  private struct Step {
-    var noted: LoggedEvent
-    /// Nil, like `parents`, if corruption destroyed a cause of the event.
-    var changes: [ChangeDescription]?
-    var parents: [EventID]?
-    var event: Event { noted.event }
-  }
-
-  private func write(_ steps: [Step], _ text: EventText) {
+  private func write(_ steps: [LifeStep], _ text: EventText) {
     Pager.begin()
     var drawing = BranchDrawing<EventID>()
     for step in steps {
@@ -105,17 +88,6 @@ struct History: ParsableCommand {
       if let after = drawn.after { Output.line(after) }
       for line in lines.dropFirst() { Output.line(drawing.beside + line) }
     }
-  }
-
-  private func json(_ step: Step, _ description: EventDescription) -> JSON {
-    guard case .object(let members) = description.json(step.noted.stored, step.noted.message) else {
-      return .null
-    }
-    return .object(
-      members + [
-        ("changes", step.changes.map { .array($0.map(\.json)) } ?? .null),
-        ("parents", step.parents.map { .array($0.map { .string(description.name($0)) }) } ?? .null),
-      ])
   }
 }
 
@@ -146,7 +118,11 @@ struct Blame: ParsableCommand {
       throw MutationError.notFound(model: model.name, key: KeyWords.text(key, of: model))
     }
     if format.isJSON {
-      Output.line(RecordJSON.decisions(decisions, model, key, node))
+      Output.line(
+        .object([
+          ("model", .string(model.name)), ("key", node.schema.json(of: key, model: model)),
+          ("fields", .array(decisions.map(\.json))),
+        ]))
     } else {
       write(decisions, model)
     }
@@ -173,25 +149,5 @@ struct Blame: ParsableCommand {
       }
     }
     table.write()
-  }
-}
-
-/// JSON that several commands print of a record.
-enum RecordJSON {
-  static func decisions(_ decisions: [FieldDecision], _ model: Model, _ key: Key, _ node: Node) -> JSON {
-    .object([
-      ("model", .string(model.name)), ("key", node.schema.json(of: key, model: model)),
-      ("fields", .array(decisions.map(\.json))),
-    ])
-  }
-
-  /// As above, with the conflicts between the record and others.
-  static func decisions(
-    _ decisions: [FieldDecision], _ conflicts: [ConflictDescription], _ life: RecordLife, _ node: Node
-  ) -> JSON {
-    guard case .object(let members) = self.decisions(decisions, life.model, life.key, node) else {
-      return .null
-    }
-    return .object(members + [("conflicts", .array(conflicts.map(\.json)))])
   }
 }

@@ -95,7 +95,7 @@ struct Resolve: ParsableCommand {
     if all {
       let chosen = try model.map { try RecordWords(node, model: $0).model }
       do throws(NodeError) {
-        count = try node.resolveAll(chosen, take == "newest" ? .newest : .shown, commit.message)
+        count = try node.resolveAll(chosen, take == "newest" ? .newest : .shown, commit.message).count
       } catch {
         guard case .mutation = error else { throw error }
         let explanation = Explanation(error)
@@ -221,10 +221,5 @@ extension ConflictDescription {
     if let kind, kind != self.kind { return false }
     guard let field else { return true }
     return field == self.field || fields.contains(field)
-  }
-
-  /// Whether it is the same conflict between the same events.
-  func isSame(as other: ConflictDescription) -> Bool {
-    kind == other.kind && field == other.field && candidates.map(\.id) == other.candidates.map(\.id)
   }
 }

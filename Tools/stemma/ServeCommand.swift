@@ -14,7 +14,8 @@ struct Serve: ParsableCommand {
     discussion: """
       Serves the node over HTTP until SIGTERM or SIGINT, which finish the requests in progress. The first line of the output \
       is the address. Without tokens (`stemma token create`) every caller may read and write all, so a server beyond this \
-      machine needs tokens and a certificate. SIGHUP reads the certificate again.
+      machine needs tokens and a certificate. SIGHUP reads the certificate again. With --ui, a browser shows the node at \
+      the address, within the rights of a token.
       With --stdio, answers one peer through standard input and output: `stemma pull HOST:PATH` starts it with the remote \
       shell. With --read or --write that peer may use only those partitions, and learns nothing of others: a command of an \
       authorized_keys file can hold such limits.
@@ -33,6 +34,7 @@ struct Serve: ParsableCommand {
   @Option(
     help: ArgumentHelp("The form of the access log on standard error: text or json.", valueName: "form"))
   var logFormat = LogForm.text
+  @Flag(help: "Also show the node in a browser, at the address itself.") var ui = false
   @Flag(help: "Answer one peer through standard input and output.") var stdio = false
   @Option(
     parsing: .singleValue,
@@ -50,6 +52,7 @@ struct Serve: ParsableCommand {
     if !stdio, !(read.isEmpty && write.isEmpty) {
       throw ValidationError("--read and --write belong to --stdio; a token limits a caller over HTTP")
     }
+    if stdio, ui { throw ValidationError("--ui is for a server over HTTP; leave --stdio out") }
     if (tlsCert == nil) != (tlsKey == nil) {
       throw ValidationError("--tls-cert and --tls-key belong together")
     }
@@ -74,6 +77,7 @@ struct Serve: ParsableCommand {
     if stdio { return try answer() }
     var configuration = Server.Configuration()
     (configuration.host, configuration.port) = try address()
+    configuration.hasPage = ui
     if let tlsCert, let tlsKey { configuration.certificate = (tlsCert, tlsKey) }
     let node = try options.open()
     let name = node.metadata.name
@@ -138,7 +142,7 @@ func blocking(_ body: @escaping @Sendable () async throws -> Void) throws {
 private final class ResultBox: @unchecked Sendable { var error: (any Error)? }
 
 /// Writes one line for each message to standard error.
-private struct LineLog: LogHandler {
+struct LineLog: LogHandler {
   let form: Serve.LogForm
   var metadata: Logger.Metadata = [:]
   var logLevel = Logger.Level.info

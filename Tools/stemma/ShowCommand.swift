@@ -28,25 +28,18 @@ struct Show: ParsableCommand {
     let noted = try node.event(named: event, in: partition)
     let text = EventText(node)
     let description = text.description
-    var account: EventAccount?
-    var missing: MissingEvents?
-    if let model = description.model(of: noted.event) {
-      let life = try node.readableLife(of: noted.event.key, in: model)
-      missing = life.missing
-      // The outcome may depend on missing events.
-      if missing == nil { account = try node.account(of: noted.event.id, in: life) }
-    }
-    let places = try EventPlaces(of: noted.event.id, in: noted.event.partition, node)
+    let report = try EventReport(noted, in: node)
     if format.isJSON {
-      Output.line(json(noted, account, description, places))
+      Output.line(report.json(description))
     } else {
       Pager.begin()
-      for line in text.lines(noted.stored, noted.message, changes: account?.changes) { Output.line(line) }
-      if let account { write(account, description, description.model(of: noted.event)) }
-      Output.line("    Durability: \(printable(places.text)).")
+      let lines = text.lines(noted.stored, noted.message, changes: report.account?.changes)
+      for line in lines { Output.line(line) }
+      if let account = report.account { write(account, description, description.model(of: noted.event)) }
+      Output.line("    Durability: \(printable(report.places.text)).")
     }
     Output.flush()
-    if let missing { throw NodeError.missing(missing) }
+    if let missing = report.missing { throw NodeError.missing(missing) }
   }
 
   private func write(_ account: EventAccount, _ description: EventDescription, _ model: Model?) {
@@ -103,21 +96,6 @@ struct Show: ParsableCommand {
     } else if concurrentWrite.event != outcome.by {
       Output.line("      \(event) stands against it.")
     }
-  }
-
-  private func json(
-    _ noted: LoggedEvent, _ account: EventAccount?, _ description: EventDescription, _ places: EventPlaces
-  ) -> JSON {
-    guard case .object(var members) = description.json(noted.stored, noted.message) else { return .null }
-    members.append(("durability", places.json))
-    guard let account else { return .object(members) }
-    func names(_ ids: [EventID]) -> JSON { .array(ids.map { .string(description.name($0)) }) }
-    return .object(
-      members + [
-        ("changes", .array(account.changes.map(\.json))), ("parents", names(account.parents)),
-        ("concurrent", names(account.concurrent)),
-        ("outcomes", .array(account.outcomes.map(\.json))),
-      ])
   }
 }
 

@@ -4,6 +4,7 @@ import StemmaEvents
 import StemmaMerge
 import StemmaHistory
 import StemmaNode
+import StemmaReplication
 import StemmaSchema
 
 struct Stats: ParsableCommand {
@@ -53,7 +54,7 @@ struct Stats: ParsableCommand {
       let declared = try RecordWords(node, model: model).model
       (filter.model, filter.modelNames) = (declared, [declared.storedName])
     }
-    if !partition.isEmpty { filter.scope = try node.scope(ofPartitions: partition) }
+    if !partition.isEmpty { filter.scope = NarrowedScope(try node.scope(ofPartitions: partition)) }
     let bar = ProgressBar("counting")
     let statistics = try node.statistics(top: top, filter) { bar.update($0, of: $1) }
     bar.finish()

@@ -24,37 +24,35 @@ struct Why: ParsableCommand {
     let node = try options.open()
     let (life, rest) = try record.life(node)
     guard rest.count < 2 else { throw Failure("`\(rest[1])` is more than a field", .usage) }
-    var decisions = try node.decisions(about: life)
-    let open = try node.conflicts(of: life.key, in: life.model)
-    // Conflicts beyond one field: of the whole record, or between it and others.
-    var conflicts = open.filter { $0.isOfWholeRecord || $0.kind == .cardinality || $0.kind == .dangling }
+    var explanation = try RecordExplanation(life, in: node)
+    let open = explanation.open
     if let name = rest.first {
-      let subject = try Subject(name, life.model, conflicts)
+      let subject = try Subject(name, life.model, explanation.conflicts)
       // For an absent record, only its absence is explained.
-      let isAbsent = decisions.count == 1
-      decisions.removeAll { !isAbsent && !($0.field.map(subject.fields.contains) ?? subject.isExistence) }
-      let isOfField = decisions.contains { $0.isConflict && $0.field != nil }
-      conflicts.removeAll { conflict in
+      let isAbsent = explanation.decisions.count == 1
+      explanation.decisions.removeAll { !isAbsent && !($0.field.map(subject.fields.contains) ?? subject.isExistence) }
+      let isOfField = explanation.decisions.contains { $0.isConflict && $0.field != nil }
+      explanation.conflicts.removeAll { conflict in
         conflict.field.map { !subject.relationships.contains($0) } ?? !isOfField
       }
-      if decisions.isEmpty, conflicts.isEmpty, !format.isJSON {
+      if explanation.decisions.isEmpty, explanation.conflicts.isEmpty, !format.isJSON {
         Output.line(
           "\(name) is stored in the records that refer to this one, and there is no conflict about it.")
       }
-    } else if !format.isJSON, decisions.count > 1, let first = decisions.first, !first.isConflict {
+    } else if !format.isJSON, explanation.decisions.count > 1, let first = explanation.decisions.first, !first.isConflict {
       // The existence of a record with explained fields is obvious.
-      decisions.removeFirst()
+      explanation.decisions.removeFirst()
     }
     if format.isJSON {
-      Output.line(RecordJSON.decisions(decisions, conflicts, life, node))
+      Output.line(explanation.json(node.schema))
     } else {
-      if rest.isEmpty, conflicts.contains(where: \.isOfWholeRecord) {
+      if rest.isEmpty, explanation.conflicts.contains(where: \.isOfWholeRecord) {
         // The fields have no separate decisions, except timestamps, which merge.
-        decisions.removeAll { $0.field != nil && $0.candidates.count > 1 && !$0.rule.mergesTimes }
+        explanation.decisions.removeAll { $0.field != nil && $0.candidates.count > 1 && !$0.rule.mergesTimes }
       } else {
-        conflicts.removeAll(where: \.isOfWholeRecord)
+        explanation.conflicts.removeAll(where: \.isOfWholeRecord)
       }
-      write(decisions.map { words(of: $0, open) } + conflicts.map { words(of: $0, open) })
+      write(explanation.decisions.map { words(of: $0, open) } + explanation.conflicts.map { words(of: $0, open) })
     }
     Output.flush()
     if let missing = life.missing { throw NodeError.missing(missing) }
@@ -100,36 +98,15 @@ struct Why: ParsableCommand {
   }
 
   private func words(of conflict: ConflictDescription, _ open: [ConflictDescription]) -> [String] {
-    let field = conflict.field ?? ""
     let command = "`\(ConflictText.command(conflict, beside: open))"
-    guard let first = conflict.candidates.first else { return [] }
-    let value = ConflictText.value(first, conflict)
-    let listed = conflict.candidates.map {
-      "  \($0.number). \(ConflictText.value($0, conflict))  \($0.words)"
-    }
-    if conflict.isOfWholeRecord {
-      return ["The record is \(value).", "\(conflict.candidates.count) writes had not seen each other:"]
-        + listed
-        + [
-          conflict.reason ?? "",
-          "It is an open conflict of the whole record; decide with \(command) --take N`.",
-        ].filter { !$0.isEmpty }
-    }
-    if conflict.kind == .dangling {
-      return [
-        "\(field) leads to \(value), which is not there.", "\(first.words) wrote it.",
-        "Create that record, or decide with \(command) --set KEY`, --unlink or --delete.",
-      ]
-    }
-    return [
-      "\(field) is \(value).",
-      "\(counted(conflict.candidates.count, "record")) refer to this one, where one may:",
-    ]
-      + listed
-      + [
-        conflict.reason ?? "",
-        "It is an open conflict; decide with \(command) --take N`: the others are unlinked.",
-      ].filter { !$0.isEmpty }
+    let way =
+      switch conflict.kind {
+      case .dangling: "Create that record, or decide with \(command) --set KEY`, --unlink or --delete."
+      case .cardinality: "It is an open conflict; decide with \(command) --take N`: the others are unlinked."
+      case .value, .delete:
+        "It is an open conflict of the whole record; decide with \(command) --take N`."
+      }
+    return conflict.words + [way]
   }
 
   private func write(_ paragraphs: [[String]]) {

@@ -68,7 +68,7 @@ extension WriteOptions {
     where event.operation == .create || model.hasReference(name, of: changed) {
       let subject = isNamed ? "" : " of \(model.name) \(KeyWords.text(event.key, of: model))"
       Output.warning(
-        "`\(name)`\(subject) leads to \(conflict.record ?? "") \(ConflictText.words(target.value)), which is not here"
+        "`\(name)`\(subject) leads to \(conflict.record ?? "") \(target.value.keyWords), which is not here"
       )
     }
   }

@@ -30,6 +30,9 @@ extension JSON {
   /// value. Numbers keep their spelling, because `1.0` and `1` can differ for their writer.
   package var canonicalText: String { canonical.text }
 
+  /// A string without quotes; other values as JSON.
+  package var plainText: String { if case .string(let text) = self { text } else { canonicalText } }
+
   package var text: String {
     var bytes: [UInt8] = []
     append(to: &bytes)

@@ -62,7 +62,7 @@ package struct AccessTokens: Sendable, Equatable {
       throw .malformedInput(source: Self.fileName, what: "there is a token named \(name); revoke it first")
     }
     for patterns in [read, write] { _ = try Node.scope(patterns) }
-    let secret = "stm_" + Self.random()
+    let secret = Self.newSecret()
     entries.append(
       Entry(
         name: name, sha256: Self.digest(of: secret), read: read, write: write,
@@ -80,18 +80,19 @@ package struct AccessTokens: Sendable, Equatable {
   /// The grant of a secret; nil if it is unknown or expired. Compares with all entries, in constant
   /// time each.
   func grant(for secret: String, at time: UInt64) throws(NodeError) -> Grant? {
-    let digest = Array(Self.digest(of: secret).utf8)
+    let digest = Self.digest(of: secret)
     var found: Entry?
-    for entry in entries where Self.isEqual(Array(entry.sha256.utf8), digest) { found = entry }
+    for entry in entries where Self.isEqual(entry.sha256, digest) { found = entry }
     guard let found, found.expires.map({ time < $0 }) ?? true else { return nil }
     return Grant(
       name: found.name,
       rights: Rights(readable: try Node.scope(found.read), writable: try Node.scope(found.write)))
   }
 
-  private static func isEqual(_ a: [UInt8], _ b: [UInt8]) -> Bool {
-    guard a.count == b.count else { return false }
-    return zip(a, b).reduce(0) { $0 | ($1.0 ^ $1.1) } == 0
+  /// Compares texts of one length in constant time.
+  static func isEqual(_ a: String, _ b: String) -> Bool {
+    guard a.utf8.count == b.utf8.count else { return false }
+    return zip(a.utf8, b.utf8).reduce(0) { $0 | ($1.0 ^ $1.1) } == 0
   }
 
   private static func digest(of secret: String) -> String {
@@ -99,6 +100,8 @@ package struct AccessTokens: Sendable, Equatable {
   }
 
   /// 256 random bits in the URL-safe form of base 64.
+  package static func newSecret() -> String { "stm_" + random() }
+
   private static func random() -> String {
     let key = SymmetricKey(size: .bits256)
     let text = key.withUnsafeBytes { Data($0) }.base64EncodedString()

@@ -3,12 +3,13 @@ import Hummingbird
 import Logging
 import NIOConcurrencyHelpers
 import NIOCore
+import StemmaNode
 
 /// The facts of a request, collected while it runs.
 final class RequestRecord: Sendable {
   /// One line of the access log.
   struct Line: Sendable {
-    /// The last part of the path: `pull`, `push`, …
+    /// The resource: `pull`, `push`, …
     var verb = ""
     var token: String?
     var status = 0
@@ -44,20 +45,27 @@ struct AccessLog: RouterMiddleware {
   let metrics: ServerMetrics
   private static let verbs: Set = [
     "node", "schema", "pull", "have", "push", "changes", "digests", "healthz", "metrics", OpenAPI.path,
+    "ui", "models", "records", "history", "why", "events", "conflicts", "mutations", "commits", "activity",
+    "status", "stats", "diff", "files", "query",
   ]
+
+  /// The first part of the path, without the version.
+  private static func resource(of path: String) -> String {
+    let parts = path.split(separator: "/")
+    return parts.first { $0 != "v1" }.map(String.init) ?? "ui"
+  }
 
   func handle(
     _ request: Request, context: ServerContext, next: (Request, ServerContext) async throws -> Response
   ) async throws -> Response {
     let begun = ContinuousClock.now
     let record = context.record
-    let verb = request.uri.path.split(separator: "/").last.map(String.init) ?? ""
+    let verb = Self.resource(of: request.uri.path)
     // Paths of strangers would become labels without number.
     record.update { $0.verb = Self.verbs.contains(verb) ? verb : "other" }
     var response: Response
-    do { response = try await next(request, context) } catch let error as any HTTPResponseError {
-      let problem = error as? Problem ?? Problem(error.status)
-      response = try problem.response(from: request, context: context)
+    do { response = try await next(request, context) } catch {
+      response = try Self.problem(error, context.logger).response(from: request, context: context)
     }
     assert(OpenAPI.describes(response, to: request), "openapi.json has no \(response.status) of \(verb)")
     let status = response.status.code
@@ -93,6 +101,22 @@ struct AccessLog: RouterMiddleware {
       }
     }
     return response
+  }
+}
+
+extension AccessLog {
+  /// The problem document of an error that no resource has described.
+  private static func problem(_ error: any Error, _ logger: Logger) -> Problem {
+    switch error {
+    case let error as Problem: return error
+    case let error as any HTTPResponseError: return Problem(error.status)
+    // An error in a body. The rights of the caller are unknown here.
+    case let error as NodeError: return Problem(resource: error, isLimited: true)
+    case let error as MutationError: return Problem(resource: .mutation(error), isLimited: true)
+    default:
+      logger.error("a request failed", metadata: ["error": "\(error)"])
+      return Problem(.internalServerError)
+    }
   }
 }
 

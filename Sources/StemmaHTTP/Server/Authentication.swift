@@ -2,11 +2,15 @@ import HTTPTypes
 import Hummingbird
 import StemmaNode
 
-/// Determines what the caller may do. Without tokens, everything.
+/// Determines what the caller may do. Without tokens and a secret, everything.
 struct Authentication: RouterMiddleware {
   let directory: String
   let ports: Ports
   let pool: NodePool
+  /// A token of this server alone, with all rights.
+  let secret: String?
+  /// Whether the server listens for this machine only.
+  let isOnLoopback: Bool
 
   private static let scheme = "Bearer "
 
@@ -15,13 +19,18 @@ struct Authentication: RouterMiddleware {
   ) async throws -> Response {
     var context = context
     let header = request.headers[.authorization]
+    let isForeign = isOnLoopback && !Loopback.isNamed(by: request)
     // The file is read each time, so a revoked token is refused at once.
-    let grant = try await pool.run { [directory, ports] () throws -> Grant? in
+    let grant = try await pool.run { [directory, ports, secret] () throws -> Grant? in
       let tokens = try AccessTokens(of: directory, ports)
-      if !tokens.areRequired { return .everything }
+      if !tokens.areRequired, secret == nil {
+        if isForeign { throw Problem.foreignOrigin }
+        return .everything
+      }
       guard let header, header.hasPrefix(Self.scheme) else { return nil }
-      return try tokens.grant(
-        for: String(header.dropFirst(Self.scheme.count)), at: ports.clock.milliseconds())
+      let given = String(header.dropFirst(Self.scheme.count))
+      if let secret, AccessTokens.isEqual(given, secret) { return .everything }
+      return try tokens.grant(for: given, at: ports.clock.milliseconds())
     }
     guard let grant else { throw Problem.unauthenticated }
     context.grant = grant

@@ -32,7 +32,7 @@ struct Exchanges: Sendable {
 
   /// Ships the events that the caller lacks.
   private func pull(_ request: Request, _ context: ServerContext) async throws -> Response {
-    let body = try await statement(request, context)
+    let body = try await request.whole(limit: HTTPLimits.statement, context)
     let (grant, record) = (context.grant, context.record)
     let lease = try await pool.take(writes: false, for: grant.name)
     let served: ServedSession
@@ -71,7 +71,7 @@ struct Exchanges: Sendable {
 
   /// Answers an offer with a request, or records what the caller holds.
   private func have(_ request: Request, _ context: ServerContext) async throws -> Response {
-    let body = try await statement(request, context)
+    let body = try await request.whole(limit: HTTPLimits.statement, context)
     let (grant, record) = (context.grant, context.record)
     return try await session(context, writes: true) { lease in
       let answers = try await pool.run {
@@ -89,7 +89,7 @@ struct Exchanges: Sendable {
   /// first block has arrived, so silent clients hold none.
   private func push(_ request: Request, _ context: ServerContext) async throws -> Response {
     let (grant, record) = (context.grant, context.record)
-    try await expectBody(request, context)
+    try await request.expectBody(context)
     var blocks = BodyBlocks(request.body, record)
     guard let first = try await blocks.next() else { throw Problem.malformed("the body is empty") }
     return try await session(context, writes: true) { lease in
@@ -139,69 +139,10 @@ struct Exchanges: Sendable {
     return Problem(error, isLimited: grant.rights.isLimited)
   }
 
-  /// The whole body of a request that is held in memory.
-  private func statement(_ request: Request, _ context: ServerContext) async throws -> ByteBuffer {
-    try await expectBody(request, context)
-    if let length = request.headers[.contentLength].flatMap(Int.init), length > HTTPLimits.statement {
-      throw Problem.tooLarge
-    }
-    var body = ByteBuffer()
-    var pace = BodyPace()
-    for try await part in request.body {
-      try pace.add(part.readableBytes)
-      guard body.readableBytes + part.readableBytes <= HTTPLimits.statement else { throw Problem.tooLarge }
-      body.writeImmutableBuffer(part)
-    }
-    context.record.update { $0.received = UInt64(body.readableBytes) }
-    return body
-  }
-
-  /// A client may wait for permission to send a long body.
-  private func expectBody(_ request: Request, _ context: ServerContext) async throws {
-    guard request.headers[.expect]?.lowercased() == "100-continue" else { return }
-    try await context.channel.writeAndFlush(HTTPResponsePart.head(.init(status: .continue)))
-  }
-
   private static func response(_ messages: [SessionMessage]) -> Response {
     let bytes = messages.flatMap(MessageFraming.frame)
     return Response(
       status: .ok, headers: [.contentType: messagesType],
       body: ResponseBody(byteBuffer: ByteBuffer(bytes: bytes)))
-  }
-}
-
-/// The blocks of a request body, so that each is worth a call on a node thread.
-private struct BodyBlocks {
-  private var parts: RequestBody.AsyncIterator
-  private let record: RequestRecord
-  private var pace = BodyPace()
-
-  init(_ body: RequestBody, _ record: RequestRecord) {
-    parts = body.makeAsyncIterator()
-    self.record = record
-  }
-
-  /// Nil at the end of the body.
-  mutating func next() async throws -> ByteBuffer? {
-    var block = ByteBuffer()
-    while block.readableBytes < HTTPLimits.block, let part = try await parts.next() {
-      let count = part.readableBytes
-      record.update { $0.received += UInt64(count) }
-      try pace.add(count)
-      block.writeImmutableBuffer(part)
-    }
-    return block.readableBytes == 0 ? nil : block
-  }
-}
-
-/// Refuses a body that arrives too slowly.
-private struct BodyPace {
-  private let begun = ContinuousClock.now
-  private var bytes = 0
-
-  mutating func add(_ count: Int) throws {
-    bytes += count
-    let allowed = HTTPLimits.bodyGrace + bytes / HTTPLimits.slowestBody
-    if ContinuousClock.now - begun > .seconds(allowed) { throw Problem.slow }
   }
 }

@@ -17,7 +17,7 @@ enum OpenAPI {
   static func describes(_ response: Response, to request: Request) -> Bool {
     // The router ignores repeated slashes.
     let path = "/" + request.uri.path.split(separator: "/").joined(separator: "/")
-    guard let resource = paths[path] as? [String: Any],
+    guard let resource = resource(at: path),
       let operation = resource[request.method.rawValue.lowercased()] as? [String: Any],
       let answers = operation["responses"] as? [String: Any]
     else { return response.status == .notFound && mediaType(of: response) == Problem.contentType }
@@ -25,6 +25,17 @@ enum OpenAPI {
     if answer["$ref"] != nil { answer = shared["\(response.status.code)"] as? [String: Any] ?? [:] }
     guard let content = answer["content"] as? [String: Any] else { return mediaType(of: response) == nil }
     return mediaType(of: response).map { content[$0] != nil } ?? false
+  }
+
+  /// The description of a path, which may have parameters such as `{model}`.
+  private static func resource(at path: String) -> [String: Any]? {
+    if let exact = paths[path] { return exact as? [String: Any] }
+    let parts = path.split(separator: "/")
+    return paths.first { template, _ in
+      let names = template.split(separator: "/")
+      return names.count == parts.count
+        && zip(names, parts).allSatisfy { $0 == $1 || $0.hasPrefix("{") }
+    }?.value as? [String: Any]
   }
 
   /// The media type without parameters.

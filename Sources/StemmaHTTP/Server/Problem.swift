@@ -33,6 +33,9 @@ struct Problem: HTTPResponseError {
     status: .unauthorized, code: ErrorCode.notPermitted.rawValue, title: "a valid token is required")
   static let forbidden = Problem(
     status: .forbidden, code: ErrorCode.notPermitted.rawValue, title: "the token does not permit this")
+  static let foreignOrigin = Problem(
+    status: .forbidden, code: ErrorCode.notPermitted.rawValue,
+    title: "the request comes from the page of another site")
   static let tooLarge = Problem(
     status: .contentTooLarge, code: ErrorCode.overLimit.rawValue, title: "the body is too large", closes: true
   )
@@ -41,12 +44,56 @@ struct Problem: HTTPResponseError {
     closes: true)
   /// An error of the router, such as an unknown path.
   init(_ status: HTTPResponse.Status) {
-    let code: ErrorCode = status == .notFound ? .notFound : .malformed
+    let code: ErrorCode =
+      switch status {
+      case .notFound: .notFound
+      case .internalServerError: .system
+      default: .malformed
+      }
     self.init(status: status, code: code.rawValue, title: status.reasonPhrase.lowercased())
+  }
+
+  /// A parameter or body that the resource cannot use.
+  static func unusable(_ title: String) -> Problem {
+    Problem(status: .unprocessableContent, code: ErrorCode.malformed.rawValue, title: title)
+  }
+
+  /// The events of a record are lost to corruption.
+  static func unreadable(_ title: String) -> Problem {
+    Problem(status: .internalServerError, code: ErrorCode.missingEvents.rawValue, title: title)
   }
 
   static func malformed(_ title: String) -> Problem {
     Problem(status: .badRequest, code: ErrorCode.malformed.rawValue, title: title)
+  }
+
+  /// An error of a resource for programs that are no peers.
+  ///
+  /// - Parameter isLimited: whether the caller may use only some partitions. Errors that can name
+  ///   others have a general text then.
+  init(resource error: NodeError, isLimited: Bool) {
+    let code = error.code
+    status =
+      switch code {
+      case .notFound, .noEvent, .noConflict, .noRemote, .noLog: .notFound
+      case .revisionMismatch: .preconditionFailed
+      case .alreadyExists, .severalConflicts, .restricted, .requiredReference, .danglingReference, .notLinked,
+        .overwritten, .unsafeUndo, .changedMeanwhile, .immutableKey:
+        .conflict
+      case .notPermitted: .forbidden
+      case .overLimit: .contentTooLarge
+      case .malformed, .unknownName, .invalidValue, .missingValue, .invalidQuery, .invalidAddress,
+        .outsideScope:
+        .unprocessableContent
+      case .inUse, .scopeChanged: .serviceUnavailable
+      default: .internalServerError
+      }
+    self.code = code.rawValue
+    let isPrivate = status == .internalServerError || [.restricted, .notPermitted, .unsafeUndo].contains(code)
+    title =
+      isLimited && isPrivate
+      ? (code == .notPermitted ? Self.forbidden.title : "the token does not permit the reason to be shown")
+      : Explanations.text(of: error).description
   }
 
   /// - Parameter isLimited: whether the caller may use only some partitions.

@@ -14,6 +14,10 @@ package struct Server: Sendable {
     package var port = Self.port
     /// The files of a certificate chain and its key, as PEM. SIGHUP reads them again.
     package var certificate: (chain: String, key: String)?
+    /// Whether `/` is a page that shows the node in a browser.
+    package var hasPage = false
+    /// A token of this server alone, with all rights; nil: none.
+    package var secret: String?
 
     package static let port = 7433
 
@@ -47,7 +51,7 @@ package struct Server: Sendable {
   package static func isExposed(
     _ opening: NodeOpening, _ configuration: Configuration
   ) throws(NodeError) -> Bool {
-    if ["127.0.0.1", "::1", "localhost"].contains(configuration.host) { return false }
+    if Loopback.hosts.contains(configuration.host) { return false }
     if configuration.certificate == nil { return true }
     return try !AccessTokens(of: opening.directory, opening.ports).areRequired
   }
@@ -62,8 +66,12 @@ package struct Server: Sendable {
     router.add(middleware: AccessLog(metrics: metrics))
     router.get("healthz") { _, _ in "ok\n" }
     router.get("v1/\(OpenAPI.path)") { _, _ in OpenAPI.response }
-    let access = Authentication(directory: opening.directory, ports: opening.ports, pool: pool)
-    let resources = router.group().add(middleware: access)
+    if configuration.hasPage { PageFiles.add(to: router) }
+    let access = Authentication(
+      directory: opening.directory, ports: opening.ports, pool: pool, secret: configuration.secret,
+      isOnLoopback: Loopback.hosts.contains(configuration.host))
+    let resources = router.group().add(middleware: SameOrigin())
+      .add(middleware: access)
     resources.get("metrics") { _, context in
       guard context.grant.rights.readable.isEverything else { throw Problem.forbidden }
       return Response(
@@ -74,6 +82,12 @@ package struct Server: Sendable {
     Exchanges(pool: pool) { wake.yield() }.add(to: version)
     Changes(hints: hints, metrics: metrics).add(to: version)
     Inspections(pool: pool).add(to: version)
+    RecordResources(pool: pool).add(to: version)
+    EventResources(pool: pool, hints: hints, metrics: metrics).add(to: version)
+    let counts = ScopeCounts()
+    ConflictResources(pool: pool, counts: counts) { wake.yield() }.add(to: version)
+    WriteResources(pool: pool) { wake.yield() }.add(to: version)
+    LogResources(pool: pool, counts: counts).add(to: version)
 
     let http = HTTP1Channel.Configuration(
       additionalChannelHandlers: [EarlyClose()], idleTimeout: HTTPLimits.idle,

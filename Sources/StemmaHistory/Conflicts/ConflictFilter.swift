@@ -12,7 +12,7 @@ package struct ConflictFilter: Sendable {
   package var key: Key?
   /// Declared names, or names that `ExistenceName.matches` accepts; empty: all.
   package var fields: Set<String> = []
-  package var scope: Scope = .everything
+  package var scope = NarrowedScope(.everything)
   package var kinds: Set<Kind> = [.value, .delete, .cardinality, .dangling]
 
   package init(model: Model? = nil) { self.model = model }
@@ -21,7 +21,8 @@ package struct ConflictFilter: Sendable {
   func contains(_ conflict: OpenConflict, of model: Model?) -> Bool {
     guard kinds.contains(conflict.kind) else { return false }
     if let key, conflict.key != key { return false }
-    if let first = conflict.choices.first, !scope.contains(first.event.partition) { return false }
+    // The candidates of a cardinality conflict can be records of several partitions.
+    guard conflict.choices.allSatisfy({ scope.contains($0.event.partition) }) else { return false }
     return fields.isEmpty || fields.contains { isAbout($0, conflict, model) }
   }
 

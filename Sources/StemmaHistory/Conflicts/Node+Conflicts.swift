@@ -51,6 +51,11 @@ package struct ConflictDescription: Sendable {
   /// Whether it concerns the whole record (policy OPTIMISTIC) and so has no field name.
   package var isOfWholeRecord: Bool { kind == .value && field == nil }
 
+  /// - Parameter ancestor: the value that all candidates replace.
+  package func json(ancestor: JSON?) -> JSON {
+    ancestor.map { json.adding([("ancestor", $0)]) } ?? json
+  }
+
   package var json: JSON {
     .object([
       ("model", .string(model)), ("key", key), ("field", field.map { .string($0) } ?? .null),
@@ -77,14 +82,25 @@ extension Node {
   ///
   /// Reads the candidates' events for a batch of conflicts at a time, so that the time is
   /// proportional to the number of conflicts. Memory: one batch.
+  ///
+  /// - Parameters:
+  ///   - start: the first record whose value and delete conflicts are read.
+  ///   - range: the conflicts to describe, by their number from 0. Those before it are only
+  ///     counted.
   package func conflicts(
-    _ filter: ConflictFilter = ConflictFilter(), _ body: (ConflictDescription) throws -> Void
+    _ filter: ConflictFilter = ConflictFilter(), from start: (model: String, key: Key)? = nil,
+    in range: Range<Int> = 0..<Int.max, _ body: (ConflictDescription) throws -> Void
   ) throws(NodeError) {
     var batch = ConflictBatch()
+    var number = 0
     let description = description
-    try openConflicts(filter) { conflict in
+    try eachOpenConflict(filter, from: start) { conflict in
+      defer { number += 1 }
+      guard number >= range.lowerBound else { return true }
+      guard number < range.upperBound else { return false }
       batch.append(conflict)
       if batch.isFull { try describe(&batch, description, body) }
+      return true
     }
     try Self.wrapping { try describe(&batch, description, body) }
   }
@@ -93,15 +109,27 @@ extension Node {
   package func openConflicts(
     _ filter: ConflictFilter, _ body: (OpenConflict) throws -> Void
   ) throws(NodeError) {
+    try eachOpenConflict(filter) {
+      try body($0)
+      return true
+    }
+  }
+
+  /// As `openConflicts`, until `body` returns false.
+  private func eachOpenConflict(
+    _ filter: ConflictFilter, from start: (model: String, key: Key)? = nil,
+    _ body: (OpenConflict) throws -> Bool
+  ) throws(NodeError) {
     let scope = metadata.scope
     let isInScope: ((Partition) -> Bool)? =
       filter.kinds.contains(.dangling) ? { scope.contains($0) } : nil
     try reading { reader in
       var cursor = try reader.conflicts(
-        filter.model.map { [$0.name] }, key: filter.model == nil ? nil : filter.key, isInScope: isInScope)
+        filter.model.map { [$0.name] }, key: filter.model == nil ? nil : filter.key, from: start,
+        kinds: filter.kinds, isInScope: isInScope)
       while let conflict = try cursor.next() {
         let model = schema.model(named: conflict.model)
-        if filter.contains(conflict, of: model) { try body(conflict) }
+        if filter.contains(conflict, of: model), try !body(conflict) { return }
       }
     }
   }
@@ -202,17 +230,22 @@ extension Node {
 
   /// Resolves one conflict. Without `field`, the record must have only one conflict, or only one of
   /// `kind`. Without `kind`, it must have only one conflict of that name.
+  ///
+  /// - Returns: the commit; nil if nothing had to be written.
+  @discardableResult
   package func resolve(
     _ model: Model, _ key: JSON, field: String?, kind: ConflictFilter.Kind? = nil, _ resolution: Resolution,
     _ message: CommitMessage
-  ) throws(NodeError) {
+  ) throws(NodeError) -> CommitID? {
     let settlement = try settlement(model, key, field: field, kind, resolution)
-    try write(message) { transaction throws(NodeError) in
-      guard let settlement else {
+    return try write(message) { transaction throws(NodeError) in
+      if let settlement {
+        for mutation in settlement { try transaction.perform(mutation) }
+      } else {
         let kind = kind.flatMap { RegisterConflict.Kind(rawValue: $0.rawValue) }
-        return try transaction.resolve(model.name, key, field: field, kind: kind, resolution)
+        try transaction.resolve(model.name, key, field: field, kind: kind, resolution)
       }
-      for mutation in settlement { try transaction.perform(mutation) }
+      return transaction.madeCommit
     }
   }
 
@@ -317,7 +350,7 @@ extension Node {
   /// deleting a record resolves all of its conflicts, and perhaps some of others.
   package func resolveAll(
     _ model: Model?, _ resolution: Resolution, _ message: CommitMessage
-  ) throws(NodeError) -> Int {
+  ) throws(NodeError) -> (count: Int, commit: CommitID?) {
     var records: [(Model, Key)] = []
     try reading { reader in
       var cursor = try reader.conflicts(model.map { [$0.name] }, isInScope: nil)
@@ -333,8 +366,15 @@ extension Node {
       var count = 0
       for (model, key) in records { count += try transaction.conflicts(model, key).count }
       for (model, key) in records { try transaction.resolveAll(model, key, resolution) }
-      return count
+      return (count, transaction.madeCommit)
     }
+  }
+}
+
+extension ConflictDescription {
+  /// Whether it is the same conflict between the same events.
+  package func isSame(as other: ConflictDescription) -> Bool {
+    kind == other.kind && field == other.field && candidates.map(\.id) == other.candidates.map(\.id)
   }
 }
 

@@ -12,7 +12,7 @@ package struct LogFilter: Sendable {
   package var key: Key?
   /// Stored names of models, including those outside of the schema; empty: all.
   package var modelNames: Set<String> = []
-  package var scope: Scope = .everything
+  package var scope = NarrowedScope(.everything)
   package var origins: Set<Origin>?
   package var operations: Set<EventOperation>?
   package var commits: Set<CommitID>?

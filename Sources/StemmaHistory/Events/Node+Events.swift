@@ -100,7 +100,7 @@ extension Node {
     let open = try openFields(filter)
     let omissions = Omissions()
     var statistics = try Self.wrapping {
-      let total = try log.files().reduce(0) { $0 + $1.events }
+      let total = try logFileEvents()
       var count = LogCount(description, top: top)
       var reader = try log.eventsByKey(partitions: filter.partitions, around: omissions)
       var done: UInt64 = 0

@@ -276,17 +276,19 @@ extension Node {
 
   /// Appends the events of a restore in one commit.
   ///
-  /// - Returns: the number of events.
+  /// - Returns: the number of events, and their commit; nil if there are none.
   /// - Throws: `.inspection(.changedMeanwhile)`, before any write, if events appended since then
   ///   change the result that was shown.
-  package func write(_ reversal: Reversal, _ message: CommitMessage) throws(NodeError) -> Int {
+  package func write(
+    _ reversal: Reversal, _ message: CommitMessage
+  ) throws(NodeError) -> (events: Int, commit: CommitID?) {
     try write(message) { transaction throws(NodeError) in
       // The caller holds the writer lock, so the plan stays valid until it is written.
       let isStale = log.end != reversal.end
       if isStale, try reversal.workOut() != reversal.plan { throw .inspection(.changedMeanwhile) }
       let changes = try goBack(reversal.plan, transaction)
       if isStale, changes != reversal.changes { throw .inspection(.changedMeanwhile) }
-      return transaction.events.count
+      return (transaction.events.count, transaction.madeCommit)
     }
   }
 

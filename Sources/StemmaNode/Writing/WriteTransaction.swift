@@ -1,6 +1,7 @@
 import StemmaEvents
 import StemmaLog
 import StemmaMerge
+import StemmaReplication
 import StemmaSchema
 import StemmaTables
 
@@ -25,6 +26,8 @@ package final class WriteTransaction {
   var integers: IntegerIdentifiers?
   let commit: CommitID
   var origin: Origin { commit.origin }
+  /// The commit; nil as long as it has no event.
+  package var madeCommit: CommitID? { events.isEmpty ? nil : commit }
 
   /// The author, message and source of this commit.
   package var message: CommitMessage
@@ -36,6 +39,8 @@ package final class WriteTransaction {
   package var closesConflicts = true
   /// Whether a partition lost events to corruption, which makes its records read-only.
   var isCorrupt: (Partition) -> Bool = { _ in false }
+  /// The partitions that the caller may change.
+  var writable = Scope.everything
   package private(set) var events: [Event] = []
   /// The digests of `events`, at the same indices.
   private(set) var digests: [StreamHash] = []
@@ -130,6 +135,7 @@ package final class WriteTransaction {
     guard isInScope(partition) else {
       throw .mutation(.outsideScope(partition: partition.description))
     }
+    guard writable.contains(partition) else { throw .replication(.notPermitted([partition])) }
     guard !isCorrupt(partition) else { throw .corruptPartition(partition.description) }
     var timestamp: Timestamp?
     if let milliseconds {

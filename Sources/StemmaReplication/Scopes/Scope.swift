@@ -129,6 +129,11 @@ package struct NarrowedScope: Hashable, Sendable {
 
   package init(_ scopes: Scope...) { self.init(scopes) }
 
+  package var isEverything: Bool { scopes.allSatisfy(\.isEverything) }
+
+  /// The partitions in all scopes, if one of the scopes names each of its own; otherwise nil.
+  package var named: Set<Partition>? { scopes.lazy.compactMap(\.named).first.map { $0.filter(contains) } }
+
   package func contains(_ partition: Partition) -> Bool { scopes.allSatisfy { $0.contains(partition) } }
 
   package func narrowed(to scope: Scope) -> NarrowedScope { NarrowedScope(scopes + [scope]) }

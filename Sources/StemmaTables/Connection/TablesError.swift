@@ -46,6 +46,11 @@ extension TablesError {
     return code & 0xff == SQLITE_FULL || code == noRoomForIndex
   }
 
+  /// Whether a query ran for longer than it may.
+  package var isInterruption: Bool {
+    if case .sqlite(_, let code, _) = self { code & 0xff == SQLITE_INTERRUPT } else { false }
+  }
+
   /// Whether the index of the write-ahead log lists more than the log has.
   var isOfAnotherLog: Bool {
     // SQLITE_IOERR_SHORT_READ is a macro expression, which is not imported. SQLite reports it only

@@ -54,17 +54,21 @@ package struct ConflictCursor {
   private let isInScope: (Partition) -> Bool
   /// The record in question; nil for all records.
   private let key: Key?
+  /// The first record with value and delete conflicts; nil: of all.
+  private let start: Key?
   private var searches: ArraySlice<ConflictSearch>
   private var current: (search: ConflictSearch, statement: Statement)?
   private var found: ArraySlice<OpenConflict> = []
+  private var isFirst = true
 
   init(
-    _ reader: TablesReader, _ searches: [ConflictSearch], _ key: Key?,
+    _ reader: TablesReader, _ searches: [ConflictSearch], _ key: Key?, from start: Key?,
     _ isInScope: @escaping (Partition) -> Bool
   ) {
     self.reader = reader
     self.searches = searches[...]
     self.key = key
+    self.start = start
     self.isInScope = isInScope
   }
 
@@ -79,7 +83,8 @@ package struct ConflictCursor {
         current = nil
       }
       guard let search = searches.popFirst() else { return nil }
-      current = (search, try reader.begin(search, key))
+      current = (search, try reader.begin(search, key, from: isFirst ? start : nil))
+      isFirst = false
     }
   }
 
@@ -115,10 +120,14 @@ enum ConflictSearch {
 extension TablesReader {
   /// All open conflicts of these models, or of all. `isInScope` selects the partitions that this
   /// node holds: a reference into another one is not dangling. Nil omits dangling references. The
-  /// time is O(value and delete conflicts + children of relationships). A `key` requires exactly
-  /// one model and selects one record.
+  /// time is O(value and delete conflicts + children of relationships), of the `kinds` among them.
+  /// A `key` requires exactly one model and selects one record.
+  ///
+  /// - Parameter start: omits the models before its model, and of that one the value and delete
+  ///   conflicts of records before its key.
   package func conflicts(
-    _ models: [String]? = nil, key: Key? = nil, isInScope: ((Partition) -> Bool)?
+    _ models: [String]? = nil, key: Key? = nil, from start: (model: String, key: Key)? = nil,
+    kinds: Set<OpenConflict.Kind> = Set(OpenConflict.Kind.allCases), isInScope: ((Partition) -> Bool)?
   ) throws(TablesError) -> ConflictCursor {
     try HeadChecksum.checkConflicts(connection)
     var layouts = tableSet.layoutsByName
@@ -126,29 +135,37 @@ extension TablesReader {
       for name in models { _ = try tableSet.layout(named: name) }
       layouts.removeAll { !models.contains($0.model.name) }
     }
+    if let start, let place = layouts.firstIndex(where: { $0.model.name == start.model }) {
+      layouts.removeFirst(place)
+    }
     var searches: [ConflictSearch] = []
     for layout in layouts {
-      searches.append(.registers(layout))
+      let isOfRegisters = !kinds.isDisjoint(with: [.value, .delete])
+      if isOfRegisters || start?.model == layout.model.name { searches.append(.registers(layout)) }
       for reference in tableSet.references where reference.parent.name == layout.model.name {
-        if let hasOne = reference.hasOne {
+        if let hasOne = reference.hasOne, kinds.contains(.cardinality) {
           searches.append(.cardinality(layout, reference, hasOne: hasOne))
         }
       }
-      guard isInScope != nil else { continue }
+      guard isInScope != nil, kinds.contains(.dangling) else { continue }
       for reference in tableSet.references where reference.child.name == layout.model.name {
         searches.append(.dangling(layout, reference))
       }
     }
-    return ConflictCursor(self, searches, key, isInScope ?? { _ in false })
+    return ConflictCursor(self, searches, key, from: start?.key, isInScope ?? { _ in false })
   }
 
-  fileprivate func begin(_ search: ConflictSearch, _ key: Key?) throws(TablesError) -> Statement {
+  fileprivate func begin(
+    _ search: ConflictSearch, _ key: Key?, from start: Key?
+  ) throws(TablesError) -> Statement {
     switch search {
     case .registers(let layout):
       let statement = try connection.prepare(
-        "SELECT key FROM _stemma_conflicts WHERE model = ?\(key == nil ? "" : " AND key = ?") ORDER BY key")
+        "SELECT key FROM _stemma_conflicts WHERE model = ? AND key >= ?\(key == nil ? "" : " AND key <= ?") "
+          + "ORDER BY key")
       statement.bind(1, layout.model.storedName)
-      if let key { statement.bind(2, blob: key.bytes) }
+      statement.bind(2, blob: (key ?? start)?.bytes ?? [])
+      if let key { statement.bind(3, blob: key.bytes) }
       return statement
     case .cardinality(let parent, let reference, _):
       let child = TableLayout.quoted(reference.child.tableName)

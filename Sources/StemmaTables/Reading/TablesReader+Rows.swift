@@ -44,6 +44,24 @@ package struct Listing: Sendable {
       self.comparison = comparison
       self.value = value
     }
+
+    /// Splits `field=value` and its like; nil for other texts.
+    package static func parts(
+      of text: String
+    ) -> (field: String, comparison: Comparison, value: String)? {
+      let name = String(text.prefix { $0.isLetter || $0.isNumber || $0 == "_" })
+      let rest = text.dropFirst(name.count)
+      guard !name.isEmpty, let (sign, comparison) = signs.first(where: { rest.hasPrefix($0.sign) }) else {
+        return nil
+      }
+      return (name, comparison, String(rest.dropFirst(sign.count)))
+    }
+
+    /// Longer signs come before their prefixes.
+    private static let signs: [(sign: String, comparison: Comparison)] = [
+      ("!=", .notEqual), ("<=", .lessOrEqual), (">=", .greaterOrEqual), ("^=", .beginsWith),
+      ("~=", .contains), ("=", .equal), ("<", .less), (">", .greater),
+    ]
   }
 
   package struct Order: Sendable {

@@ -1,0 +1,92 @@
+// Requests to the server.
+import { address } from "./route.js";
+
+const tokenName = "stemma.token";
+
+export class Problem extends Error {
+  constructor(title, status, code) {
+    super(title);
+    this.status = status;
+    this.code = code;
+  }
+}
+
+/** Moves a token out of the address, where it would be copied with links and kept in the history. */
+export const takeToken = () => {
+  const found = /^#token=([^&]*)&?(.*)$/.exec(location.hash);
+  if (!found) return;
+  sessionStorage.setItem(tokenName, decodeURIComponent(found[1]));
+  history.replaceState(null, "", `${location.pathname}#${found[2] || "/"}`);
+};
+
+export const setToken = (token) => sessionStorage.setItem(tokenName, token);
+
+const authorization = () => {
+  const token = sessionStorage.getItem(tokenName);
+  return token ? { Authorization: `Bearer ${token}` } : {};
+};
+
+let onDenied = () => {};
+export const whenDenied = (f) => { onDenied = f; };
+
+const problemOf = async (response) => {
+  const body = await response.json().catch(() => ({}));
+  return new Problem(body.title ?? `The server answered ${response.status}.`, response.status, body.code);
+};
+
+/** A response whose status says that it worked. */
+export const request = async (path, { headers, ...options } = {}) => {
+  let response;
+  try {
+    response = await fetch(path, { ...options, headers: { ...authorization(), ...headers }, cache: "no-store" });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Problem("The server does not answer.", 0);
+  }
+  if (response.status === 401) onDenied();
+  if (!response.ok) throw await problemOf(response);
+  return response;
+};
+
+const nextOf = (response) => /<([^>]*)>\s*;\s*rel="?next"?/.exec(response.headers.get("Link") ?? "")?.[1] ?? null;
+
+/** What a GET answers, and the address of the rest if a list has more. */
+export const read = async (path, parameters, options) => {
+  const response = await request(address(path, parameters), options);
+  return { data: await response.json(), next: nextOf(response), etag: response.headers.get("ETag") };
+};
+
+export const get = async (path, parameters, options) => (await read(path, parameters, options)).data;
+
+export const post = async (path, parameters, body, headers) => {
+  const response = await request(address(path, parameters), {
+    method: "POST",
+    headers: { "Content-Type": "application/json", ...headers },
+    body: typeof body === "string" ? body : JSON.stringify(body),
+  });
+  return response.json();
+};
+
+/** The pages of a list, one after the other. */
+export const pages = (path, parameters, signal) => {
+  let next = address(path, parameters);
+  return {
+    get isDone() { return next === null; },
+    async more() {
+      const page = await read(next, {}, { signal });
+      // Only the path counts: requests stay with the server of the page.
+      next = page.next === null ? null : new URL(page.next, location.origin).href.slice(location.origin.length);
+      return page.data;
+    },
+  };
+};
+
+let known = null;
+
+/** The models of the schema, read once. */
+export const models = () => {
+  known ??= get("/v1/models").catch((error) => { known = null; throw error; });
+  return known;
+};
+
+export const modelPath = (kind, model, form) => `/v1/${kind}/${encodeURIComponent(model)}/${form}`;

@@ -1,0 +1,47 @@
+// The filter form of the log.
+import { button, el, input, labelled, select } from "./dom.js";
+import { query } from "./route.js";
+
+const texts = [
+  ["key", "Key", "part=value"], ["partition", "Partition", "pattern"], ["origin", "Origin", ""], ["author", "Author", ""],
+  ["field", "Field", ""], ["commit", "Commit", ""], ["since", "Since", "2h, @17, 2026-11-21"], ["until", "Until", "time or @17"],
+];
+const operations = ["create", "update", "delete", "link", "unlink", "resolve"];
+const names = ["grep", "model", "op", ...texts.map(([name]) => name)];
+
+/** Several values of one filter are written with a bar between them; a key and times have one value. */
+const isSingle = (name) => ["key", "since", "until"].includes(name);
+const shown = (filter, name) => filter.getAll(name).join(" | ");
+const values = (name, text) => (isSingle(name) ? [text.trim()] : text.split("|").map((part) => part.trim()));
+
+export const filterOf = (parameters) =>
+  query(Object.fromEntries(names.map((name) => [name, parameters.getAll(name)])));
+
+export const filterForm = (filter, models, extra, onChange) => {
+  const search = input("grep", shown(filter, "grep"), { type: "search", placeholder: "message, author, key, value" });
+  const controls = {
+    grep: search,
+    model: select("model", [["", "all"], ...models.map(({ name }) => name)], filter.get("model")),
+    op: select("op", [["", "all"], ...operations], filter.get("op")),
+    ...Object.fromEntries(texts.map(([name, , placeholder]) =>
+      [name, input(name, shown(filter, name), { placeholder: placeholder || undefined })])),
+  };
+  const apply = () => onChange(query(Object.fromEntries(
+    names.map((name) => [name, values(name, controls[name].value)]))));
+  const clear = () => {
+    names.forEach((name) => { controls[name].value = ""; });
+    apply();
+  };
+  const used = texts.filter(([name]) => filter.has(name)).length;
+  const more = el("details", { class: "more", open: used > 0 },
+    el("summary", {}, used > 0 ? `More filters (${used} set)` : "More filters"),
+    el("div", { class: "grid" }, texts.map(([name, label]) => labelled(label, controls[name]))));
+  const submit = (event) => { event.preventDefault(); apply(); };
+  const form = el("form", { class: "filters", role: "search", "aria-label": "Filter events", on: { submit } },
+    el("div", { class: "line" },
+      labelled("Search", search, { class: "field grow" }), labelled("Model", controls.model), labelled("Operation", controls.op),
+      el("button", { type: "submit" }, "Filter"), [...filter].length > 0 && button("Clear", clear, { class: "quiet" }), extra),
+    more);
+  [controls.model, controls.op].forEach((control) => control.addEventListener("change", apply));
+  return { form, search };
+};

@@ -1,0 +1,36 @@
+// The records with conflicts, in the order of the list, so that the merge view knows the next one.
+import { get } from "./api.js";
+import { keyForm } from "./format.js";
+import { query, replaced } from "./route.js";
+
+const identity = ({ model, key }) => `${model}/${keyForm(key)}`;
+
+/** Puts conflicts of one record together; the first may belong to the last group that is there. */
+export const grouped = (groups, conflicts) => {
+  const added = [];
+  for (const conflict of conflicts) {
+    const last = added.at(-1) ?? groups.at(-1);
+    if (last && last.identity === identity(conflict)) last.conflicts.push(conflict);
+    else added.push({ identity: identity(conflict), model: conflict.model, key: conflict.key, conflicts: [conflict] });
+  }
+  return added;
+};
+
+let known = { filter: null, groups: [] };
+
+export const remember = (filter, groups) => { known = { filter: String(filter), groups }; };
+
+export const filterOf = (parameters) => query({ model: parameters.getAll("model"), kind: parameters.getAll("kind") });
+
+/** The record after this one; done ones are left out of what is remembered. */
+export const nextAfter = async (filter, record, isDone) => {
+  let groups = known.filter === String(filter) ? known.groups : [];
+  if (!groups.some((group) => group.identity === record)) {
+    groups = grouped([], await get("/v1/conflicts", replaced(filter, { limit: 1000 })));
+  }
+  const at = groups.findIndex((group) => group.identity === record);
+  const rest = groups.filter((group) => group.identity !== record);
+  const next = rest[at < 0 || at >= rest.length ? 0 : at] ?? null;
+  remember(filter, isDone ? rest : groups);
+  return next;
+};

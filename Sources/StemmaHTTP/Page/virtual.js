@@ -1,0 +1,140 @@
+// Long lists: only the rows that can be seen are in the document. All rows have the height --row.
+import { button, el } from "./dom.js";
+
+// Browsers cut elements beyond some ten million pixels; longer lists scroll faster instead.
+const tallest = 8e6;
+const spare = 6;
+
+const setHeight = (element, height) => { element.style.height = `${height}px`; };
+
+/**
+ * Shows `items` between the spacers `before` and `after` of `viewport`.
+ * `make(item, index)` makes a row; the row's link, or the row itself, takes the focus.
+ */
+export const virtualRows = ({ viewport, rows, before, after, make, onNearEnd = () => {}, onScroll = () => {} }) => {
+  let items = [];
+  let active = -1;
+  let rowHeight = 30;
+  let shown = new Map();
+
+  const target = (row) => row.querySelector("a, button") ?? row;
+
+  const geometry = () => {
+    const full = items.length * rowHeight;
+    const total = Math.min(full, tallest);
+    const view = viewport.clientHeight;
+    const scale = full > total ? (full - view) / (total - view) : 1;
+    return { total, view, scale, top: viewport.scrollTop * scale };
+  };
+
+  const place = (first, last) => {
+    const next = new Map();
+    for (let index = first; index < last; index++) {
+      const old = shown.get(index);
+      next.set(index, old?.item === items[index] ? old : { item: items[index], row: make(items[index], index) });
+    }
+    const hadFocus = rows.contains(document.activeElement);
+    for (const [index, { row }] of shown) if (next.get(index)?.row !== row) row.remove();
+    let at = rows.firstChild;
+    for (const { row } of next.values()) {
+      if (row === at) at = at.nextSibling;
+      else rows.insertBefore(row, at);
+    }
+    shown = next;
+    // A row that leaves takes the focus along; the viewport keeps it near.
+    if (hadFocus && !rows.contains(document.activeElement)) viewport.focus({ preventScroll: true });
+  };
+
+  const render = () => {
+    const { total, view, top } = geometry();
+    const first = Math.max(0, Math.floor(top / rowHeight) - spare);
+    const last = Math.min(items.length, Math.ceil((top + view) / rowHeight) + spare);
+    const above = Math.max(0, viewport.scrollTop - (top - first * rowHeight));
+    place(first, last);
+    setHeight(before, above);
+    setHeight(after, Math.max(0, total - above - (last - first) * rowHeight));
+    if (last > items.length - 50) onNearEnd();
+  };
+
+  const measure = () => {
+    rowHeight = parseFloat(getComputedStyle(viewport).getPropertyValue("--row")) || 30;
+    render();
+  };
+
+  const reveal = (index) => {
+    const { scale, top, view } = geometry();
+    const head = viewport.querySelector("thead")?.offsetHeight ?? 0;
+    const y = index * rowHeight;
+    if (y < top) viewport.scrollTop = y / scale;
+    else if (y + rowHeight > top + view - head) viewport.scrollTop = (y + rowHeight - view + head) / scale;
+    render();
+  };
+
+  const mark = () => shown.forEach(({ row }, index) => row.classList.toggle("active", index === active));
+
+  const activate = (index) => {
+    if (items.length === 0) return;
+    active = Math.max(0, Math.min(index, items.length - 1));
+    reveal(active);
+    mark();
+    const row = shown.get(active)?.row;
+    if (row) target(row).focus({ preventScroll: true });
+  };
+
+  rows.addEventListener("focusin", (event) => {
+    for (const [index, { row }] of shown) if (row.contains(event.target)) active = index;
+    mark();
+  });
+  viewport.addEventListener("scroll", () => { render(); mark(); onScroll(); }, { passive: true });
+  const observer = new ResizeObserver(measure);
+  observer.observe(viewport);
+
+  return {
+    get items() { return items; },
+    get active() { return active; },
+    set(next) { items = next; render(); mark(); },
+    append(more) { items = items.concat(more); render(); },
+    prepend(more) {
+      items = more.concat(items);
+      if (active >= 0) active += more.length;
+      render();
+      mark();
+    },
+    redraw() { shown.forEach(({ row }) => row.remove()); shown = new Map(); render(); mark(); },
+    move(delta) { activate(active < 0 ? (delta > 0 ? 0 : items.length - 1) : active + delta); },
+    activate,
+    open() { const row = shown.get(active)?.row; if (row) target(row).click(); },
+    isAtTop: () => viewport.scrollTop < 4,
+    toTop() { viewport.scrollTop = 0; render(); },
+    close() { observer.disconnect(); },
+  };
+};
+
+/** Appends the pages of `source` as one scrolls, and says below the rows what is going on. */
+export const pager = (view, status, { onPage = () => {}, empty = "Nothing here." } = {}) => {
+  let source = null;
+  let isBusy = false;
+  const say = (...content) => status.replaceChildren(...content);
+  const more = async () => {
+    if (!source || source.isDone || isBusy) return;
+    const current = source;
+    isBusy = true;
+    say("Loading…");
+    try {
+      const rows = await current.more();
+      if (current !== source) return;
+      isBusy = false;
+      onPage(rows, current.isDone);
+      say(current.isDone && view.items.length === 0 ? empty : "");
+    } catch (error) {
+      if (current !== source || error.name === "AbortError") return;
+      isBusy = false;
+      say(el("span", { class: "bad" }, error.message), " ", button("Try again", more));
+      throw error;
+    }
+  };
+  return {
+    more: () => more().catch(() => {}),
+    async start(next) { source = next; isBusy = false; view.set([]); await more(); },
+  };
+};

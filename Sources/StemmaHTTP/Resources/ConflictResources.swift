@@ -1,0 +1,233 @@
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import StemmaEvents
+import StemmaHistory
+import StemmaNode
+import StemmaReplication
+import StemmaSchema
+
+/// Open conflicts, and their resolution.
+struct ConflictResources: Sendable {
+  let pool: NodePool
+  let counts: ScopeCounts
+  /// Called after a commit.
+  let changed: @Sendable () -> Void
+
+  func add(to router: RouterGroup<ServerContext>) {
+    router.get("conflicts") { try await list($0, $1) }
+    router.get("conflicts/counts") { try await tally($0, $1) }
+    router.get("conflicts/{model}/{key}") { try await ofRecord($0, $1) }
+    router.post("conflicts") { try await resolveAll($0, $1) }
+    router.post("conflicts/{model}/{key}") { try await resolve($0, $1) }
+  }
+
+  /// The form of `conflicts --json`.
+  private func list(_ request: Request, _ context: ServerContext) async throws -> Response {
+    let query = try ResourceQuery(
+      request, "model", "key", "field", "kind", "limit", "offset", "from")
+    let (limit, offset) = (try query.limit(), try query.offset())
+    let (start, readable) = (try query.one("from"), context.grant.rights.readable)
+    return try await pool.read(for: context) { node in
+      let filter = try ConflictFilter(query, in: node, within: readable)
+      let first = try start.map { try RecordName(path: $0, in: node) }
+      var page = ConflictPage(limit: limit, offset: offset, start: start)
+      var answer = ResourceAnswer(.null)
+      try answer.read {
+        try node.conflicts(
+          filter, from: first.map { ($0.model.name, $0.key) }, in: offset..<offset + limit + 1
+        ) { page.append($0, node.schema) }
+        try node.checkTablesAreWhole()
+      }
+      answer.json = .array(page.list.elements)
+      if page.list.hasMore { answer.next = page.next(query) }
+      return answer
+    }.response
+  }
+
+  /// The form of `conflicts --count --json`.
+  private func tally(_ request: Request, _ context: ServerContext) async throws -> Response {
+    _ = try ResourceQuery(request)
+    let readable = context.grant.rights.readable
+    return try await pool.read(for: context) { node in
+      var answer = ResourceAnswer(.array(try counts.conflicts(node, within: readable).rows))
+      try answer.read { try node.checkTablesAreWhole() }
+      return answer
+    }.response
+  }
+
+  /// The conflicts of one record with the values that they replace.
+  private func ofRecord(_ request: Request, _ context: ServerContext) async throws -> Response {
+    _ = try ResourceQuery(request)
+    let readable = context.grant.rights.readable
+    return try await pool.read(for: context) { node in
+      let record = try RecordName(context, in: node)
+      guard readable.contains(record.partition) else { throw try record.absence(nil) }
+      var filter = ConflictFilter(model: record.model)
+      filter.key = record.key
+      filter.scope = NarrowedScope(readable)
+      let life = try node.existingLife(of: record.key, in: record.model)
+      var conflicts: [JSON] = []
+      var answer = ResourceAnswer(.null)
+      try answer.read {
+        try node.conflicts(filter) { conflict in
+          conflicts.append(conflict.json(ancestor: try node.ancestor(of: conflict, in: life)))
+        }
+        if let missing = life.missing { throw NodeError.missing(missing) }
+      }
+      answer.json = .array(conflicts)
+      return answer
+    }.response
+  }
+
+  // MARK: Resolve
+
+  /// Resolves one conflict of a record.
+  private func resolve(_ request: Request, _ context: ServerContext) async throws -> Response {
+    let query = try ResourceQuery(request, "field", "kind", "author", "message")
+    let way = try ResolutionWay(try await request.whole(limit: HTTPLimits.resource, context))
+    let (field, message) = (try query.one("field"), try CommitMessage(query, context))
+    let kind = try query.one("kind").map(ConflictFilter.kind(named:))
+    let readable = context.grant.rights.readable
+    let answer = try await pool.write(for: context) { node in
+      let record = try RecordName(context, in: node)
+      guard readable.contains(record.partition) else { throw try record.absence(nil) }
+      let open = try node.conflicts(of: record.key, in: record.model)
+      let key = node.schema.json(of: record.key, model: record.model)
+      // Existence has no declared field.
+      let isExistence = field.map { ExistenceName.matches($0, in: record.model) } ?? false
+      let commit = try node.resolve(
+        record.model, key, field: isExistence ? nil : field, kind: isExistence ? .delete : kind,
+        try way.resolution(node), message)
+      let left = try node.conflicts(of: record.key, in: record.model)
+      let count = open.count { conflict in !left.contains { $0.isSame(as: conflict) } }
+      return ResourceAnswer(resolved: count, commit, node)
+    }
+    changed()
+    return answer.response
+  }
+
+  /// Resolves all value and delete conflicts.
+  private func resolveAll(_ request: Request, _ context: ServerContext) async throws -> Response {
+    let query = try ResourceQuery(request, "model", "author", "message")
+    let way = try ResolutionWay(try await request.whole(limit: HTTPLimits.resource, context))
+    let (name, message) = (try query.one("model"), try CommitMessage(query, context))
+    // The count would show conflicts of other partitions.
+    guard context.grant.rights.readable.isEverything else { throw Problem.forbidden }
+    let answer = try await pool.write(for: context) { node in
+      let model = try name.map { try node.model(named: $0) }
+      let (count, commit) = try node.resolveAll(model, try way.ofAll, message)
+      return ResourceAnswer(resolved: count, commit, node)
+    }
+    changed()
+    return answer.response
+  }
+}
+
+/// A page of conflicts, and the place of the next one. After a value or delete conflict, that is
+/// its record and the number of its conflicts so far, so that no earlier conflict is read again.
+private struct ConflictPage {
+  var list: LimitedList
+  private var offset: Int
+  /// The record from which `offset` counts, as `MODEL/KEY`.
+  private var start: String?
+
+  init(limit: Int, offset: Int, start: String?) {
+    (list, self.offset, self.start) = (LimitedList(limit), offset, start)
+  }
+
+  mutating func append(_ conflict: ConflictDescription, _ schema: Schema) {
+    guard list.append(conflict.json) else { return }
+    offset += 1
+    guard conflict.kind == .value || conflict.kind == .delete else { return }
+    let record = RecordName.path(conflict.model, conflict.key)
+    if record != start { (start, offset) = (record, 1) }
+  }
+
+  func next(_ query: ResourceQuery) -> String {
+    let address = query.address(with: ("offset", "\(offset)"))
+    return start.map { query.address(with: ("offset", "\(offset)"), ("from", $0)) } ?? address
+  }
+}
+
+extension ResourceAnswer {
+  fileprivate init(resolved count: Int, _ commit: CommitID?, _ node: Node) {
+    self.init(
+      .object([
+        ("resolved", .int(Int64(count))),
+        ("commit", commit.map { .string(node.description.name($0)) } ?? .null),
+      ]))
+  }
+}
+
+/// The body of a resolution: `{"take":…}`, `{"set":…}`, `{"keep":true}`, `{"delete":true}` or
+/// `{"unlink":true}`.
+private struct ResolutionWay: Sendable {
+  private let name: String
+  private let value: JSON
+
+  init(_ body: ByteBuffer) throws {
+    let members = try body.withUnsafeReadableBytes { try JSON.members(of: $0) }
+    guard members.count == 1, let member = members.first else {
+      throw Problem.unusable("a resolution has one of take, set, keep, delete and unlink")
+    }
+    (name, value) = member
+  }
+
+  func resolution(_ node: Node) throws -> Resolution {
+    switch (name, value) {
+    case ("take", .int(let number)): return .take(Int(clamping: number))
+    case ("take", .string("shown")): return .shown
+    case ("take", .string("newest")): return .newest
+    case ("take", .string(let event)):
+      let ids = node.description.ids(named: event)
+      guard ids.count == 1, let id = ids.first else { throw NodeError.inspection(.noSuchEvent(event)) }
+      return .takeEvent(id)
+    case ("set", let value): return .set(value)
+    case ("keep", .bool(true)): return .keep
+    case ("delete", .bool(true)): return .delete
+    case ("unlink", .bool(true)): return .set(.null)
+    default: throw Problem.unusable("`\(name)` is no way to resolve a conflict, or has a wrong value")
+    }
+  }
+
+  /// The way for all conflicts.
+  var ofAll: Resolution {
+    get throws {
+      switch (name, value) {
+      case ("take", .string("shown")): return .shown
+      case ("take", .string("newest")): return .newest
+      default: throw Problem.unusable("all conflicts are resolved by {\"take\":\"shown\"} or \"newest\"")
+      }
+    }
+  }
+}
+
+extension ConflictFilter {
+  init(_ query: ResourceQuery, in node: Node, within readable: Scope) throws {
+    self.init(model: try query.one("model").map { try node.model(named: $0) })
+    if let form = query.all("key").first {
+      guard let model else { throw Problem.unusable("`key` needs `model`") }
+      key = try RecordName(model, form, in: node).key
+    }
+    fields = Set(query.all("field"))
+    let names = query.all("kind")
+    if !names.isEmpty { kinds = Set(try names.map(Self.kind(named:))) }
+    scope = NarrowedScope(readable)
+  }
+
+  static func kind(named name: String) throws(Problem) -> Kind {
+    guard let kind = Kind(rawValue: name) else {
+      throw .unusable(
+        "`\(name)` is no kind of conflict; there are \(Kind.allCases.map(\.rawValue).joined(separator: ", "))")
+    }
+    return kind
+  }
+}
+
+extension CommitMessage {
+  /// The author is that of the request, or the name of the token.
+  init(_ query: ResourceQuery, _ context: ServerContext) throws(Problem) {
+    self.init(author: try query.one("author") ?? context.grant.name, text: try query.one("message"))
+  }
+}
