@@ -198,7 +198,7 @@ let package = Package(
         grdb, "Stemma", "StemmaEvents", "StemmaReplication", "StemmaNode", "StemmaImport", "StemmaHistory",
         "StemmaHub", "StemmaSimulation", "StemmaTool", "Servers",
       ],
-      exclude: ["Golden", "blocks.py", "client.py", "read_log.py"]),
+      exclude: ["Golden", "blocks.py", "client.py", "read_log.py", "records.py"]),
   ],
   swiftLanguageModes: [.v6]
 )

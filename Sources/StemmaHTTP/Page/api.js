@@ -3,13 +3,7 @@ import { address } from "./route.js";
 
 const tokenName = "stemma.token";
 
-export class Problem extends Error {
-  constructor(title, status, code) {
-    super(title);
-    this.status = status;
-    this.code = code;
-  }
-}
+const problem = (title, status) => Object.assign(new Error(title), { status });
 
 /** Moves a token out of the address, where it would be copied with links and kept in the history. */
 export const takeToken = () => {
@@ -31,17 +25,16 @@ export const whenDenied = (f) => { onDenied = f; };
 
 const problemOf = async (response) => {
   const body = await response.json().catch(() => ({}));
-  return new Problem(body.title ?? `The server answered ${response.status}.`, response.status, body.code);
+  return problem(body.title ?? `The server answered ${response.status}.`, response.status);
 };
 
-/** A response whose status says that it worked. */
 export const request = async (path, { headers, ...options } = {}) => {
   let response;
   try {
     response = await fetch(path, { ...options, headers: { ...authorization(), ...headers }, cache: "no-store" });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Problem("The server does not answer.", 0);
+    throw problem("The server does not answer.", 0);
   }
   if (response.status === 401) onDenied();
   if (!response.ok) throw await problemOf(response);
@@ -50,7 +43,6 @@ export const request = async (path, { headers, ...options } = {}) => {
 
 const nextOf = (response) => /<([^>]*)>\s*;\s*rel="?next"?/.exec(response.headers.get("Link") ?? "")?.[1] ?? null;
 
-/** What a GET answers, and the address of the rest if a list has more. */
 export const read = async (path, parameters, options) => {
   const response = await request(address(path, parameters), options);
   return { data: await response.json(), next: nextOf(response), etag: response.headers.get("ETag") };
@@ -67,7 +59,6 @@ export const post = async (path, parameters, body, headers) => {
   return response.json();
 };
 
-/** The pages of a list, one after the other. */
 export const pages = (path, parameters, signal) => {
   let next = address(path, parameters);
   return {
@@ -75,7 +66,8 @@ export const pages = (path, parameters, signal) => {
     async more() {
       const page = await read(next, {}, { signal });
       // Only the path counts: requests stay with the server of the page.
-      next = page.next === null ? null : new URL(page.next, location.origin).href.slice(location.origin.length);
+      const { pathname, search } = new URL(page.next ?? "", location.origin);
+      next = page.next === null ? null : pathname + search;
       return page.data;
     },
   };
@@ -83,7 +75,6 @@ export const pages = (path, parameters, signal) => {
 
 let known = null;
 
-/** The models of the schema, read once. */
 export const models = () => {
   known ??= get("/v1/models").catch((error) => { known = null; throw error; });
   return known;

@@ -1,6 +1,6 @@
 // Starts the page and shows the view that the address names.
 import { get, takeToken, whenDenied } from "./api.js";
-import { button, el } from "./dom.js";
+import { button, data, el, put } from "./dom.js";
 import { listenToKeys } from "./keys.js";
 import { parse } from "./route.js";
 import { askForToken, buildRail, markView, showConflictCount, showNode, views } from "./shell.js";
@@ -11,53 +11,52 @@ let isFirst = true;
 
 window.stemma = { shown: null };
 
-/** Keeps the JSON that the view shows where tests find it, and says that the view is there. */
-const ready = (shown) => {
-  window.stemma.shown = shown;
-  main.dataset.ready = "true";
-};
-
 const setTitle = (title) => { document.title = `${title} – Stemma`; };
 
 const newPage = (route) => {
   const abort = new AbortController();
   const own = {
     main, route, signal: abort.signal,
-    /** Does nothing if another view has taken the place of this one meanwhile. */
-    ready: (shown) => { if (page === own) ready(shown); },
-    loading: () => { delete main.dataset.ready; },
+    get: (path, parameters) => get(path, parameters, { signal: abort.signal }),
+    use: (list) => {
+      own.list = list;
+      abort.signal.addEventListener("abort", () => list.close());
+    },
+    ready: (shown) => {
+      if (page !== own) return;
+      window.stemma.shown = shown;
+      main.dataset.ready = "true";
+    },
     setTitle,
-    show: (...nodes) => { if (page === own) main.replaceChildren(...nodes); },
+    show: (...nodes) => { if (page === own) put(main, ...nodes); },
     heading: (title, ...rest) => {
       setTitle(title);
-      return el("header", { class: "head" }, el("h1", { tabindex: "-1" }, title), ...rest);
+      return el("header.head", el("h1", { tabindex: "-1" }, data(title)), ...rest);
     },
     fail: (error) => {
       if (page !== own || error.name === "AbortError" || error.status === 401) return;
       own.show(own.heading(views.find(({ name }) => name === route.view)?.label ?? "Not found"),
-        el("div", { class: "problem", role: "alert" }, el("p", {}, error.message),
+        el("div.problem", { role: "alert" }, el("p", error.message),
           button("Try again", () => start(true))));
       own.ready(null);
     },
-    reload: () => { if (page === own) start(true); },
+    reload: () => start(true),
     close: () => abort.abort(),
   };
   return own;
 };
 
 const focusHeading = () => {
-  if (!isFirst && !main.contains(document.activeElement)) {
-    (main.querySelector("h1") ?? main).focus({ preventScroll: true });
-  }
+  if (!isFirst && !main.contains(document.activeElement)) main.querySelector("h1")?.focus({ preventScroll: true });
   isFirst = false;
 };
 
 const open = async (route) => {
-  page?.onClose?.();
   page?.close();
   page = newPage(route);
   const own = page;
-  main.replaceChildren();
+  put(main);
+  main.classList.remove("opened");
   main.dataset.view = route.view;
   markView(route.view);
   try {
@@ -77,14 +76,11 @@ const start = async (isNew) => {
   await open(route);
 };
 
-const countConflicts = async () => {
-  const counts = await get("/v1/conflicts/counts");
-  showConflictCount(counts.reduce((sum, row) => sum + row.value + row.delete + row.cardinality + row.dangling, 0));
-};
+const countConflicts = () => get("/v1/conflicts/counts").then(showConflictCount).catch(() => {});
 
 const restart = () => {
   get("/v1/node").then(showNode).catch(() => {});
-  countConflicts().catch(() => {});
+  countConflicts();
   start(true);
 };
 
@@ -97,7 +93,6 @@ whenDenied(() => {
   askForToken(main, restart);
 });
 window.addEventListener("hashchange", () => { takeToken(); start(false); });
-window.addEventListener("stemma:reload", () => page?.reload());
-window.addEventListener("stemma:changed", () => countConflicts().catch(() => {}));
+window.addEventListener("stemma:changed", countConflicts);
 listenToKeys(() => page);
 restart();

@@ -1,5 +1,5 @@
 // Bars: events over time, and sizes beside names.
-import { data, el, svg } from "./dom.js";
+import { el, svg, table } from "./dom.js";
 import { count, number } from "./format.js";
 import { link } from "./route.js";
 
@@ -22,7 +22,6 @@ const spans = [
   { name: "month", ...months(1) },
   { name: "quarter", ...months(3) },
   { name: "year", ...months(12) },
-  { name: "decade", ...months(120) },
 ];
 
 const barsOf = (days, span) => {
@@ -34,19 +33,15 @@ const barsOf = (days, span) => {
   return bars;
 };
 
-/** The smallest span with which the bars fit, and its bars. */
 const group = (days) => {
-  for (const span of spans) {
-    const bars = barsOf(days, span);
-    if (bars.length > mostBars) continue;
-    let at = 0;
-    for (const { date, events } of days) {
-      while (Date.parse(date) > bars[at].to) at++;
-      bars[at].events += events;
-    }
-    return { span, bars };
+  const span = spans.find((one) => barsOf(days, one).length <= mostBars) ?? spans.at(-1);
+  const bars = barsOf(days, span);
+  let at = 0;
+  for (const { date, events } of days) {
+    while (at < bars.length - 1 && Date.parse(date) > bars[at].to) at++;
+    bars[at].events += events;
   }
-  return { span: spans[0], bars: [] };
+  return { span, bars };
 };
 
 const spanText = ({ from, to }) => (from === to ? dateText(from) : `${dateText(from)} to ${dateText(to)}`);
@@ -58,14 +53,12 @@ const summary = (span, bars) => {
     + `${number(total)} in all; most, ${number(top.events)}, ${top.from === top.to ? "on" : "in"} ${spanText(top)}.`;
 };
 
-/** Links over the bars; one of them is in the order of tabs, arrow keys move between them. */
 const barLinks = (bars) => {
-  const links = bars.map((bar, index) => el("a", {
-    href: link("events", { since: dateText(bar.from), until: dateText(bar.to) }),
-    title: `${spanText(bar)}: ${count(bar.events, "event")}`,
-    "aria-label": `${spanText(bar)}: ${count(bar.events, "event")}`,
-    tabindex: index === bars.length - 1 ? "0" : "-1",
-  }));
+  const links = bars.map((bar, index) => {
+    const title = `${spanText(bar)}: ${count(bar.events, "event")}`;
+    const href = link("events", { since: dateText(bar.from), until: dateText(bar.to) });
+    return el("a", { href, title, "aria-label": title, tabindex: index === bars.length - 1 ? "0" : "-1" });
+  });
   const onKey = (event) => {
     const to = links[links.indexOf(event.target) + { ArrowLeft: -1, ArrowRight: 1 }[event.key]];
     if (!to) return;
@@ -74,11 +67,11 @@ const barLinks = (bars) => {
     to.tabIndex = 0;
     to.focus();
   };
-  return el("div", { class: "barlinks", role: "group", "aria-label": "Events by time", on: { keydown: onKey } }, links);
+  return el("div.barlinks", { role: "group", "aria-label": "Events by time", on: { keydown: onKey } }, links);
 };
 
 export const timeChart = (days) => {
-  if (days.length === 0) return el("p", { class: "liststatus" }, "No events yet.");
+  if (days.length === 0) return el("p.status", "No events yet.");
   const { span, bars } = group(days);
   const top = Math.max(...bars.map((bar) => bar.events), 1);
   const rects = bars.map((bar, index) => {
@@ -86,27 +79,20 @@ export const timeChart = (days) => {
     return svg("rect", { x: index + 0.12, y: 100 - height, width: 0.76, height });
   });
   const text = summary(span, bars);
-  return el("figure", { class: "timechart" },
-    el("div", { class: "plot" },
-      svg("svg", { viewBox: `0 0 ${bars.length} 100`, preserveAspectRatio: "none", role: "img", "aria-label": text }, rects),
-      barLinks(bars)),
-    el("div", { class: "axis", "aria-hidden": "true" },
-      el("span", {}, dateText(bars[0].from)), el("span", {}, `highest: ${number(top)} per ${span.name}`),
-      el("span", {}, dateText(bars.at(-1).to))),
-    el("figcaption", {}, text));
+  const plot = el("div.plot", svg("svg", {
+    viewBox: `0 0 ${bars.length} 100`, preserveAspectRatio: "none", role: "img", "aria-label": text,
+  }, rects), barLinks(bars));
+  plot.style.maxWidth = `${bars.length * 80}px`;
+  return el("figure.timechart", plot,
+    el("figcaption", text));
 };
 
-/** Names with a bar by size; rows are { name, href, value, text, cells }. */
-export const barTable = (label, rows, columns) => {
-  const top = Math.max(...rows.map((row) => row.value), 1);
-  const bar = (row) => {
-    const rect = svg("rect", { x: 0, y: 0, width: Math.max(0.6, (row.value / top) * 100), height: 10 });
-    return svg("svg", { class: "bar", viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true" }, rect);
-  };
-  return el("table", { "aria-label": label },
-    el("thead", {}, el("tr", {}, columns.map((column, index) =>
-      el("th", { scope: "col", class: index > 0 ? "number" : undefined }, column)), el("td", { class: "barcell" }))),
-    el("tbody", {}, rows.map((row) => el("tr", {},
-      el("th", { scope: "row" }, row.href ? el("a", { href: row.href }, data(row.name)) : data(row.name)),
-      row.cells.map((cell) => el("td", { class: "number" }, cell)), el("td", { class: "barcell" }, bar(row))))));
+export const sizeBar = (size, largest) => svg("svg.bar", {
+  viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true",
+}, svg("rect", { x: 0, y: 0, width: Math.max(0.6, (size / Math.max(largest, 1)) * 100), height: 10 }));
+
+export const barTable = (label, heads, rows) => {
+  const largest = Math.max(...rows.map(({ size }) => size));
+  return table(label, [...heads, "Share"], rows.map(({ size, cells }) =>
+    [...cells, sizeBar(size, largest)]));
 };

@@ -1,19 +1,18 @@
 // Open conflicts by record, or the merge of one record.
-import { get, pages, post } from "./api.js";
+import { pages, post } from "./api.js";
 import { button, data, el } from "./dom.js";
-import { count, keyForm, kindText, number, recordNode, valueNode } from "./format.js";
+import { count, keyForm, kinds, kindText, number, recordNode, valueNode } from "./format.js";
 import { listItem, longList } from "./list.js";
 import { confirm, notify } from "./notice.js";
-import { author, takeBack } from "./person.js";
+import { author, changed, takeBack } from "./person.js";
 import { filterOf, grouped, remember } from "./queue.js";
 import { conflictLink, link, replaced } from "./route.js";
 
-const kinds = ["value", "delete", "cardinality", "dangling"];
 const total = (row) => kinds.reduce((sum, kind) => sum + row[kind], 0);
 
-const chip = (label, size, members, isOn) => el("li", {}, el("a", {
-  href: link("conflicts", members), class: "chip", "aria-current": isOn ? "true" : undefined,
-}, label, " ", el("span", { class: "dim" }, number(size))));
+const chip = (label, size, members, isOn) => el("li", el("a", {
+  href: link("conflicts", members), class: "chip", "aria-current": isOn && "true",
+}, label, " ", el("span.dim", number(size))));
 
 const chips = (counts, filter) => {
   const [model, kind] = [filter.get("model"), filter.get("kind")];
@@ -21,30 +20,26 @@ const chips = (counts, filter) => {
   const ofKind = (row) => (kind ? row[kind] : total(row));
   const sum = (rows, f) => rows.reduce((result, row) => result + f(row), 0);
   return el("nav", { "aria-label": "Filter conflicts", class: "chipbars" },
-    el("ul", { class: "chips" }, chip("All models", sum(counts, ofKind), { kind }, !model),
+    el("ul.chips", chip("All models", sum(counts, ofKind), { kind }, !model),
       counts.map((row) => chip(data(row.model), ofKind(row), { model: row.model, kind }, row.model === model))),
-    el("ul", { class: "chips" }, chip("All kinds", sum(ofModel, total), { model }, !kind),
+    el("ul.chips", chip("All kinds", sum(ofModel, total), { model }, !kind),
       kinds.map((one) => chip(one, sum(ofModel, (row) => row[one]), { model, kind: one }, one === kind))));
 };
 
-const short = (conflict) => [
-  conflict.kind === "delete" ? el("span", { class: "fieldname" }, "existence")
-    : data(conflict.field ?? "whole record", "fieldname"), " ",
-  conflict.kind === "delete" ? "deleted and changed"
-    : conflict.kind === "dangling" ? ["no such record: ", valueNode(conflict.candidates[0]?.value)]
-      : conflict.candidates.map(({ value }, index) => [index > 0 && el("span", { class: "slash" }, " | "), valueNode(value)])];
+const short = ({ kind, field, candidates }) => (kind === "delete" ? "deleted and changed"
+  : [data(field ?? "whole record", "fieldname"), " ", kind === "dangling" && "no such record: ",
+    candidates.map(({ value }, index) => [index > 0 && " | ", valueNode(value)])]);
 
 const row = (group, index, size, filter) => {
   const form = keyForm(group.key);
   const found = [...new Set(group.conflicts.map(({ kind }) => kind))];
   return el("div", listItem(index, size, form, { "data-model": group.model }),
-    el("a", { class: "row two", href: conflictLink(group.model, form, filter) },
-      el("span", { class: "short" }, recordNode(group.model, group.key), " ",
-        found.map((kind) => el("span", { class: `kind ${kind}`, title: kindText(kind) }, kind))),
-      el("span", { class: "short dim" }, group.conflicts.map((conflict, at) => [at > 0 && "; ", short(conflict)]))));
+    el("a.row.two", { href: conflictLink(group.model, form, filter) },
+      el("span.short", recordNode(group.model, group.key), " ",
+        found.map((kind) => el("span.kind", { title: kindText(kind) }, kind))),
+      el("span.short.dim", group.conflicts.map((conflict, at) => [at > 0 && "; ", short(conflict)]))));
 };
 
-/** Resolves all value and delete conflicts of a model, or of all. */
 const resolveAll = async (page, counts, model, take) => {
   const rows = counts.filter((one) => !model || one.model === model);
   const size = rows.reduce((sum, one) => sum + one.value + one.delete, 0);
@@ -54,9 +49,9 @@ const resolveAll = async (page, counts, model, take) => {
   if (!isSure) return;
   try {
     const answer = await post("/v1/conflicts", { model, author: author() }, { take });
-    window.dispatchEvent(new Event("stemma:changed"));
+    changed();
     notify(`Resolved ${count(answer.resolved, "conflict")}.`,
-      { action: answer.commit && takeBack([answer.commit], () => window.dispatchEvent(new Event("stemma:reload"))) });
+      { action: answer.commit && takeBack([answer.commit], page.reload) });
     page.reload();
   } catch (error) {
     notify(error.message, { isBad: true });
@@ -66,12 +61,11 @@ const resolveAll = async (page, counts, model, take) => {
 const openList = async (page, route) => {
   const filter = filterOf(route.query);
   const model = filter.get("model");
-  const counts = await get("/v1/conflicts/counts", {}, { signal: page.signal });
+  const counts = await page.get("/v1/conflicts/counts");
   const list = longList({
-    label: "Conflicts", empty: "No open conflicts.", group: grouped,
-    make: (group, index) => row(group, index, list.isWhole ? list.items.length : -1, filter),
-    onPage: (groups, isDone) => {
-      list.isWhole = isDone;
+    page, label: "Conflicts", empty: "No open conflicts.", group: grouped,
+    make: (group, index) => row(group, index, list.size, filter),
+    onPage: (groups) => {
       list.redraw();
       remember(filter, groups);
       page.ready(groups.flatMap(({ conflicts }) => conflicts));
@@ -79,16 +73,14 @@ const openList = async (page, route) => {
   });
   list.element.classList.add("tall");
   const decidable = counts.some((one) => (!model || one.model === model) && one.value + one.delete > 0);
-  page.show(page.heading("Conflicts", decidable && el("div", { class: "buttons" },
+  page.show(page.heading("Conflicts", decidable && el("div.buttons",
     ["shown", "newest"].map((take) => button(`Resolve all: ${take}`, () => resolveAll(page, counts, model, take))))),
   chips(counts, filter), list.element);
-  page.list = list;
-  page.onClose = () => list.close();
   await list.start(pages("/v1/conflicts", replaced(filter, { limit: 500 }), page.signal));
 };
 
 export const open = async (page, route) => {
-  if (route.parts.length < 2) return openList(page, route);
+  if (!route.form) return openList(page, route);
   const merge = await import("./merge.js");
   return merge.open(page, route);
 };

@@ -1,11 +1,8 @@
 // Builds elements. Data reaches the document only as text or as one of the attributes below, never as HTML.
 
-const attributes = new Set([
-  "id", "href", "title", "type", "name", "value", "for", "role", "tabindex", "lang", "dir", "rows", "cols",
-  "placeholder", "autocomplete", "spellcheck", "inputmode", "min", "max", "step", "scope", "colspan", "list",
-  "download", "open", "disabled", "checked", "selected", "required", "readonly", "multiple", "hidden", "enterkeyhint",
-  "viewBox", "width", "height", "x", "y", "x1", "x2", "y1", "y2", "cx", "cy", "r", "d", "rx", "preserveAspectRatio",
-]);
+const attributes = new Set(("id href title type name value for role tabindex dir rows placeholder autocomplete spellcheck "
+  + "min max step scope colspan download open checked selected required hidden viewBox width height x y cx cy r d "
+  + "preserveAspectRatio").split(" "));
 
 const setAttribute = (element, name, value) => {
   const isKnown = attributes.has(name) || name.startsWith("aria-") || name.startsWith("data-");
@@ -14,23 +11,30 @@ const setAttribute = (element, name, value) => {
   element.setAttribute(name, value === true ? "" : String(value));
 };
 
-const fill = (element, props, children) => {
-  for (const [name, value] of Object.entries(props ?? {})) {
-    if (value === undefined || value === null || value === false) continue;
-    if (name === "class") element.setAttribute("class", value);
-    else if (name === "on") Object.entries(value).forEach(([event, f]) => element.addEventListener(event, f));
+const isProps = (value) => value?.constructor === Object;
+
+const make = (namespace) => (selector, ...rest) => {
+  const [tag, ...classes] = selector.split(".");
+  const element = document.createElementNS(namespace, tag);
+  const props = isProps(rest[0]) ? rest.shift() : {};
+  const className = [...classes, props.class].filter(Boolean).join(" ");
+  if (className) element.setAttribute("class", className);
+  for (const [name, value] of Object.entries(props)) {
+    if (name === "class" || value === undefined || value === null || value === false) continue;
+    if (name === "on") Object.entries(value).forEach(([event, f]) => element.addEventListener(event, f));
     else setAttribute(element, name, value);
   }
-  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  put(element, ...rest);
   return element;
 };
 
-/** An HTML element; props are attributes, `class` and `on: { event: listener }`. */
-export const el = (tag, props, ...children) => fill(document.createElement(tag), props, children);
+/** Replaces what is in an element; absent children and false are left out. */
+export const put = (element, ...children) => element.replaceChildren(...children.flat(Infinity)
+  .filter((child) => child !== null && child !== undefined && child !== false));
 
-/** An SVG element. */
-export const svg = (tag, props, ...children) =>
-  fill(document.createElementNS("http://www.w3.org/2000/svg", tag), props, children);
+/** el("tag.class", props?, …children); props are attributes, `class`, and `on: { event: listener }`. */
+export const el = make("http://www.w3.org/1999/xhtml");
+export const svg = make("http://www.w3.org/2000/svg");
 
 /** A text from data: isolated, so that right-to-left names do not reorder what surrounds them. */
 export const data = (text, className) => el("bdi", { class: className }, String(text));
@@ -38,29 +42,56 @@ export const data = (text, className) => el("bdi", { class: className }, String(
 export const button = (label, onClick, props) =>
   el("button", { type: "button", on: { click: onClick }, ...props }, label);
 
+export const submitButton = (label, className = "primary") => el("button", { type: "submit", class: className }, label);
+
+export const form = (props, onSubmit, ...children) => {
+  const submit = (event) => {
+    event.preventDefault();
+    onSubmit();
+  };
+  return el("form", { ...props, on: { submit } }, children);
+};
+
+export const openDialog = (title, content) => {
+  const dialog = el("dialog", { "aria-labelledby": "dialogtitle" }, el("h2", { id: "dialogtitle" }, title));
+  dialog.append(...[content(dialog)].flat());
+  dialog.addEventListener("close", () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
+  return dialog;
+};
+
 let fields = 0;
 
-/** A control with its visible label. */
 export const labelled = (label, control, props) => {
   control.id ||= `field${++fields}`;
-  return el("div", { class: "field", ...props }, el("label", { for: control.id }, label), control);
+  return el("div.field", { ...props }, el("label", { for: control.id }, label), control);
 };
 
 export const input = (name, value, props) =>
   el("input", { type: "text", name, value: value ?? "", autocomplete: "off", spellcheck: "false", dir: "auto", ...props });
 
-/** Options are texts or [value, label]. */
 export const select = (name, options, value, props) =>
   el("select", { name, ...props }, options.map((option) => {
     const [key, label] = Array.isArray(option) ? option : [option, option];
     return el("option", { value: key, selected: key === (value ?? "") }, label);
   }));
 
-/** Rows of a description list: [term, description]; without description, a row is left out. */
 export const facts = (rows) =>
-  el("dl", { class: "facts" }, rows.filter(([, value]) => value !== null && value !== undefined && value !== "")
-    .map(([term, value]) => el("div", {}, el("dt", {}, term), el("dd", {}, value))));
+  el("dl.facts", rows.filter(([, value]) => value).map(([term, value]) => el("div", el("dt", term), el("dd", value))));
 
-/** A container that scrolls on its own, and can be reached by the keyboard. */
 export const scroller = (label, ...children) =>
-  el("div", { class: "scroller", tabindex: "0", role: "group", "aria-label": label }, children);
+  el("div.scroller", { tabindex: "0", role: "group", "aria-label": label }, children);
+
+/**
+ * A table in a scroller. Rows are arrays of cells, the first one the head of its row, or { props, cells }.
+ * Columns whose heads begin with "#" hold numbers.
+ */
+export const table = (label, heads, rows, props) => {
+  const classOf = (index) => (heads[index]?.startsWith("#") ? "number" : undefined);
+  const row = ({ props: own, cells }) => el("tr", own ?? {}, cells.map((cell, index) => (index === 0
+    ? el("th", { scope: "row" }, cell) : el("td", { class: classOf(index) }, cell))));
+  return scroller(label, el("table", props ?? {},
+    el("thead", el("tr", heads.map((head, index) => el("th", { scope: "col", class: classOf(index) }, head.replace("#", ""))))),
+    el("tbody", rows.map((one) => row(Array.isArray(one) ? { cells: one } : one)))));
+};

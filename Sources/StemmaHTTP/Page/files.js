@@ -1,96 +1,82 @@
 // The files of the log, and the parts of one.
-import { get } from "./api.js";
-import { button, data, el, facts, scroller, svg } from "./dom.js";
+import { sizeBar } from "./chart.js";
+import { data, el, facts, svg } from "./dom.js";
 import { bytes, number, time } from "./format.js";
 import { longTable } from "./list.js";
 import { go } from "./route.js";
 
-const pair = (values, f = String) => (values ? `${f(values[0])} – ${f(values[1])}` : "–");
-const ratio = ({ rawBytes, storedBytes }) => (storedBytes > 0 ? (rawBytes / storedBytes).toFixed(2) : "–");
+const range = (values, f = String) => (values ? values.map(f).join(" – ") : "–");
 
-const sizeBar = (size, top) => svg("svg", { class: "bar", viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true" },
-  svg("rect", { x: 0, y: 0, width: Math.max(0.6, (size / Math.max(top, 1)) * 100), height: 10 }));
-
-const plain = (label, text, className) => ({ label, text, class: className, cell: text });
+const column = (label, text, more) => ({
+  label: label.replace("#", ""), text, cell: (item) => data(text(item)), class: label.startsWith("#") && "number", ...more,
+});
 
 const columnsOf = (files) => {
-  const top = Math.max(...files.map(({ storedBytes }) => storedBytes), 1);
-  const state = (file) => file.corruption ?? "sound";
+  const largest = Math.max(...files.map(({ storedBytes }) => storedBytes));
   return [
-    { label: "File", isHead: true, class: "mono", text: ({ file }) => file,
-      cell: ({ number: name, file }) => el("a", { href: `#/files/${name}` }, data(file)) },
-    plain("Kind", ({ kind }) => kind),
-    plain("Positions", ({ positions }) => pair(positions), "number"),
-    plain("Times", ({ times }) => pair(times, time)),
-    plain("Events", ({ events }) => number(events), "number"),
-    plain("Raw", ({ rawBytes }) => bytes(rawBytes), "number"),
-    plain("Stored", ({ storedBytes }) => bytes(storedBytes), "number"),
-    { label: "Share", text: () => "", most: 12, cell: ({ storedBytes }) => sizeBar(storedBytes, top) },
-    plain("Ratio", ratio, "number"),
-    plain("Partitions", ({ partitions }) => number(partitions), "number"),
-    plain("Blocks", ({ blocks }) => number(blocks), "number"),
-    { label: "State", text: state, cell: (file) => (file.corruption ? el("span", { class: "bad" }, "corrupt: ", data(file.corruption)) : "sound") },
+    column("File", ({ file }) => file, { cell: (row) => el("a", { href: `#/files/${row.number}` }, data(row.file)) }),
+    column("Kind", ({ kind }) => kind),
+    column("#Positions", ({ positions }) => range(positions)),
+    column("Times", ({ times }) => range(times, time), { most: 46 }),
+    column("#Events", ({ events }) => number(events)),
+    column("#Raw", ({ rawBytes }) => bytes(rawBytes)),
+    column("#Stored", ({ storedBytes }) => bytes(storedBytes)),
+    column("Share", () => "", { most: 12, cell: ({ storedBytes }) => sizeBar(storedBytes, largest) }),
+    column("#Ratio", ({ rawBytes, storedBytes }) => (storedBytes > 0 ? (rawBytes / storedBytes).toFixed(2) : "–")),
+    column("#Partitions", ({ partitions }) => number(partitions)),
+    column("#Blocks", ({ blocks }) => number(blocks)),
+    column("State", ({ corruption }) => (corruption === null ? "sound" : `corrupt: ${corruption}`)),
   ];
 };
 
-const isCorrupt = (part) => part.corruption.length > 0;
-const partName = (part) => (part.number === undefined ? part.part : `${part.part} ${part.number}`);
-const partTitle = (part) => `${partName(part)}: ${bytes(part.bytes)} at ${number(part.offset)}${isCorrupt(part) ? ", corrupt" : ""}`;
+const isCorrupt = ({ corruption }) => corruption.length > 0;
+const nameOf = ({ part, number: n }) => (n === undefined ? part : `${part} ${n}`);
+const flawText = ({ corruption }) => corruption.map(({ offset, what }) => `at ${number(offset)}: ${what}`).join("; ");
 
-/** The parts in order, as wide as they have bytes; tiny ones stay visible. */
-const strip = (file) => {
-  const total = Math.max(1, file.parts.reduce((sum, part) => sum + part.bytes, 0));
+const strip = ({ parts, bytes: size }) => {
+  const scale = 1000 / Math.max(1, parts.reduce((sum, part) => sum + part.bytes, 0));
   let x = 0;
-  const rects = file.parts.map((part, index) => {
-    const width = (part.bytes / total) * 1000;
-    const rect = svg("rect", { x, y: 0, width: Math.max(0.8, width - 0.6), height: 40,
-      class: isCorrupt(part) ? "part corrupt" : `part ${part.part} ${index % 2 ? "odd" : ""}` }, svg("title", {}, partTitle(part)));
-    x += width;
+  const rects = parts.map((part, index) => {
+    const title = `${nameOf(part)}: ${bytes(part.bytes)} at ${number(part.offset)} ${flawText(part)}`;
+    const rect = svg("rect.part", { class: isCorrupt(part) ? "corrupt" : index % 2 > 0 && "odd", x, y: 0, height: 40,
+      width: Math.max(0.8, part.bytes * scale - 0.6) }, svg("title", title));
+    x += part.bytes * scale;
     return rect;
   });
-  const corrupt = file.parts.filter(isCorrupt).length;
-  return svg("svg", { class: "strip", viewBox: "0 0 1000 40", preserveAspectRatio: "none", role: "img",
-    "aria-label": `${number(file.parts.length)} parts, ${bytes(file.bytes)}${corrupt > 0 ? `, ${number(corrupt)} corrupt` : ", none corrupt"}` }, rects);
+  const label = `${number(parts.length)} parts, ${bytes(size)}, ${number(parts.filter(isCorrupt).length)} corrupt`;
+  return svg("svg.strip", { viewBox: "0 0 1000 40", preserveAspectRatio: "none", role: "img", "aria-label": label }, rects);
 };
 
-const factText = (part) => Object.entries(part.facts).map(([name, value]) => `${name} ${value}`).join(", ");
-const flawText = (part) => part.corruption.map(({ offset, what }) => `at ${number(offset)}: ${what}`).join("; ");
-
 const partColumns = [
-  { label: "Part", isHead: true, text: partName, cell: partName },
-  plain("Offset", (part) => number(part.offset), "number"),
-  plain("Bytes", (part) => number(part.bytes), "number"),
-  plain("Keys", (part) => (part.keys === undefined ? "" : number(part.keys)), "number"),
-  plain("Checked", (part) => (part.checked === undefined ? "" : part.checked ? "yes" : "no")),
-  { label: "Facts", most: 70, class: "mono", text: factText, cell: (part) => data(factText(part)) },
-  { label: "Corruption", most: 60, text: flawText, cell: (part) => el("span", { class: "bad" }, data(flawText(part))) },
+  column("Part", nameOf),
+  column("#Offset", ({ offset }) => number(offset)),
+  column("#Bytes", (part) => number(part.bytes)),
+  column("#Keys", ({ keys }) => (keys === undefined ? "" : number(keys))),
+  column("Checked", ({ checked }) => ({ true: "yes", false: "no" })[checked] ?? ""),
+  column("Facts", ({ facts: known }) => Object.entries(known).map((pair) => pair.join(" ")).join(", "), { most: 70 }),
+  column("Corruption", flawText, { most: 60 }),
 ];
 
 const openFile = async (page, name) => {
-  const file = await get(`/v1/files/${encodeURIComponent(name)}`, {}, { signal: page.signal });
-  const back = () => go("#/files");
-  const table = longTable({ label: "Parts", columns: partColumns, identity: (part) => partName(part),
-    rowProps: (part) => ({ class: isCorrupt(part) ? "corrupt" : undefined }), empty: "No parts." });
-  page.show(page.heading(`File ${name}`, button("All files", back)),
-    file.corrupt && el("p", { class: "problem bad", role: "alert" }, "This file is corrupt."),
-    facts([["File", data(file.file)], ["Format", file.format], ["Bytes", number(file.bytes)], ["Parts", number(file.parts.length)]]),
+  const file = await page.get(`/v1/files/${encodeURIComponent(name)}`);
+  const table = longTable({ page, label: "Parts", columns: partColumns, identity: nameOf,
+    rowClass: (part) => isCorrupt(part) && "corrupt" });
+  page.show(page.heading(`File ${name}`, el("div.buttons", el("a.button", { href: "#/files" }, "All files"))),
+    file.corrupt && el("p.problem.bad", { role: "alert" }, "This file is corrupt."),
+    facts([["File", data(file.file)], ["Format", file.format], ["Bytes", number(file.bytes)]]),
     strip(file), table.element);
   table.fill(file.parts);
-  page.list = table;
-  page.back = back;
-  page.onClose = () => table.close();
+  page.back = () => go("#/files");
   page.ready(file);
 };
 
 export const open = async (page, route) => {
-  if (route.parts[0]) return openFile(page, decodeURIComponent(route.parts[0]));
-  const files = await get("/v1/files", {}, { signal: page.signal });
+  if (route.name) return openFile(page, route.name);
+  const files = await page.get("/v1/files");
   const corrupt = files.filter(({ corruption }) => corruption !== null).length;
-  const table = longTable({ label: "Files", columns: columnsOf(files), identity: ({ number: name }) => name,
-    rowProps: ({ corruption }) => ({ class: corruption === null ? undefined : "corrupt" }), empty: "No files." });
-  page.show(page.heading("Files", corrupt > 0 && el("p", { class: "bad" }, `${number(corrupt)} corrupt`)), table.element);
+  const table = longTable({ page, label: "Files", columns: columnsOf(files), identity: (file) => file.number,
+    rowClass: ({ corruption }) => corruption !== null && "corrupt" });
+  page.show(page.heading("Files", corrupt > 0 && el("p.bad", `${number(corrupt)} corrupt`)), table.element);
   table.fill(files);
-  page.list = table;
-  page.onClose = () => table.close();
-  page.ready(files);
+  return page.ready(files);
 };

@@ -1,15 +1,14 @@
 // The filter form of the log.
-import { button, el, input, labelled, select } from "./dom.js";
+import { button, el, form, input, labelled, select, submitButton } from "./dom.js";
+import { operations } from "./format.js";
 import { query } from "./route.js";
 
 const texts = [
   ["key", "Key", "part=value"], ["partition", "Partition", "pattern"], ["origin", "Origin", ""], ["author", "Author", ""],
   ["field", "Field", ""], ["commit", "Commit", ""], ["since", "Since", "2h, @17, 2026-11-21"], ["until", "Until", "time or @17"],
 ];
-const operations = ["create", "update", "delete", "link", "unlink", "resolve"];
 const names = ["grep", "model", "op", ...texts.map(([name]) => name)];
 
-/** Several values of one filter are written with a bar between them; a key and times have one value. */
 const isSingle = (name) => ["key", "since", "until"].includes(name);
 const shown = (filter, name) => filter.getAll(name).join(" | ");
 const values = (name, text) => (isSingle(name) ? [text.trim()] : text.split("|").map((part) => part.trim()));
@@ -24,7 +23,7 @@ export const filterForm = (filter, models, extra, onChange) => {
     model: select("model", [["", "all"], ...models.map(({ name }) => name)], filter.get("model")),
     op: select("op", [["", "all"], ...operations], filter.get("op")),
     ...Object.fromEntries(texts.map(([name, , placeholder]) =>
-      [name, input(name, shown(filter, name), { placeholder: placeholder || undefined })])),
+      [name, input(name, shown(filter, name), { placeholder })])),
   };
   const apply = () => onChange(query(Object.fromEntries(
     names.map((name) => [name, values(name, controls[name].value)]))));
@@ -33,15 +32,14 @@ export const filterForm = (filter, models, extra, onChange) => {
     apply();
   };
   const used = texts.filter(([name]) => filter.has(name)).length;
-  const more = el("details", { class: "more", open: used > 0 },
-    el("summary", {}, used > 0 ? `More filters (${used} set)` : "More filters"),
-    el("div", { class: "grid" }, texts.map(([name, label]) => labelled(label, controls[name]))));
-  const submit = (event) => { event.preventDefault(); apply(); };
-  const form = el("form", { class: "filters", role: "search", "aria-label": "Filter events", on: { submit } },
-    el("div", { class: "line" },
+  const more = el("details", { open: used > 0 },
+    el("summary", used > 0 ? `More filters (${used} set)` : "More filters"),
+    el("div.grid", texts.map(([name, label]) => labelled(label, controls[name]))));
+  const element = form({ class: "filters", role: "search", "aria-label": "Filter events" }, apply,
+    el("div.line",
       labelled("Search", search, { class: "field grow" }), labelled("Model", controls.model), labelled("Operation", controls.op),
-      el("button", { type: "submit" }, "Filter"), [...filter].length > 0 && button("Clear", clear, { class: "quiet" }), extra),
+      submitButton("Filter", ""), [...filter].length > 0 && button("Clear", clear, { class: "quiet" }), extra),
     more);
   [controls.model, controls.op].forEach((control) => control.addEventListener("change", apply));
-  return { form, search };
+  return { element, search };
 };

@@ -1,10 +1,11 @@
 // Numbers, times and values as texts and elements.
 import { data, el } from "./dom.js";
+import { recordLink } from "./route.js";
 
 const grouped = new Intl.NumberFormat("en-US");
 export const number = (value) => (value === null || value === undefined ? "–" : grouped.format(value));
 
-export const count = (value, one, many = `${one}s`) => `${number(value)} ${value === 1 ? one : many}`;
+export const count = (value, one) => `${number(value)} ${one}${value === 1 ? "" : "s"}`;
 
 export const bytes = (value) => {
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];
@@ -12,16 +13,13 @@ export const bytes = (value) => {
   return `${step === 0 ? number(value) : (value / 1024 ** step).toFixed(1)} ${units[step]}`;
 };
 
-/** A time in UTC, as `stemma log` shows it, without what cannot be seen at a glance. */
 export const time = (text) => (text ? text.replace("T", " ").replace(/\.\d+Z$|Z$/, "") : "");
 
-export const timeNode = (text) => el("span", { class: "time", title: text ? `${text} (UTC)` : undefined }, time(text));
+export const timeNode = (text) => el("span.time", { title: `${text} (UTC)` }, time(text));
 
 /** The time in a hybrid timestamp: milliseconds in front of sixteen bits of a counter. */
-export const timestampTime = (timestamp) =>
-  new Date(Number(BigInt(timestamp) >> 16n)).toISOString();
+export const timestampTime = (timestamp) => new Date(Number(BigInt(timestamp) >> 16n)).toISOString();
 
-/** How long ago a time was, in the largest fitting unit. */
 export const ago = (text) => {
   const seconds = Math.max(0, (Date.now() - Date.parse(text)) / 1000);
   const units = [[86400, "day"], [3600, "hour"], [60, "minute"], [1, "second"]];
@@ -36,33 +34,35 @@ export const valueText = (value) =>
 
 /** A value on one line; null and the empty text look unlike texts of that wording. */
 export const valueNode = (value, className = "") => {
-  const kind = value === null || value === "" || value === undefined ? "absent" : typeof value === "string" ? "" : "literal";
-  return data(valueText(value), `value ${kind} ${className}`.trim());
+  const isAbsent = value === null || value === "" || value === undefined;
+  return data(valueText(value), `value ${isAbsent ? "absent" : ""} ${className}`);
 };
 
-/** old → new */
-export const changeNode = (from, to) => el("span", { class: "change" },
-  el("span", { class: "unseen" }, "from "), valueNode(from, "from"),
-  el("span", { class: "arrow", "aria-hidden": "true" }, " → "), el("span", { class: "unseen" }, " to "), valueNode(to, "to"));
+export const changeNode = (from, to) => el("span.change",
+  el("span.unseen", "from "), valueNode(from, "from"),
+  el("span.arrow", { "aria-hidden": "true" }, " → "), el("span.unseen", " to "), valueNode(to, "to"));
+
+export const opNode = ({ op }) => el("span", { class: `op ${op}` }, op);
 
 const keyValues = (key) => (Array.isArray(key) ? key : Object.values(key));
 
-/** The parts of a key as people read them. */
 export const keyText = (key) => keyValues(key).map(valueText).join(" / ");
 
-export const recordNode = (model, key) => el("span", { class: "recordname" },
-  data(model, "model"), el("span", { class: "slash" }, " "),
-  keyValues(key).map((value, index) => [index > 0 && el("span", { class: "slash" }, " / "), valueNode(value)]));
+export const recordNode = (model, key) => el("span.recordname",
+  data(model, "model"), el("span.slash", " "),
+  keyValues(key).map((value, index) => [index > 0 && el("span.slash", " / "), valueNode(value)]));
 
 /** The parts of a key as the API and the addresses of the page write them; null for keys without names. */
 export const keyForm = (key) => (Array.isArray(key) ? null
   : Object.entries(key).map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`).join("&"));
 
-/** The inverse of `keyForm`, with texts as values. */
 export const keyOf = (form) => Object.fromEntries(form.split("&").map((part) => {
   const at = part.indexOf("=");
   return [decodeURIComponent(part.slice(0, at)), decodeURIComponent(part.slice(at + 1))];
 }));
+
+export const recordAnchor = ({ model, key }) => (keyForm(key) === null ? recordNode(model, key)
+  : el("a", { href: recordLink(model, keyForm(key)) }, recordNode(model, key)));
 
 export const isSame = (a, b) => a === b || JSON.stringify(a) === JSON.stringify(b);
 
@@ -75,11 +75,14 @@ const ruleWords = {
   "delete wins": "the deletion goes first",
   "update wins": "the change goes first",
   version: "the longer history goes first",
-  timestamp: "versions are equal, the later time goes first",
-  origin: "version and time are equal, the higher origin goes first",
-  sequence: "version, time and origin are equal, the later write goes first",
+  timestamp: "of equal versions the later time goes first",
+  origin: "of equal times the higher origin goes first",
+  sequence: "of one origin the later write goes first",
 };
 export const ruleText = (rule) => ruleWords[rule] ?? rule ?? "";
+
+export const kinds = ["value", "delete", "cardinality", "dangling"];
+export const operations = ["create", "update", "delete", "link", "unlink", "resolve"];
 
 export const kindText = (kind) => ({ value: "values differ", delete: "deleted and changed",
   cardinality: "several links where one may be", dangling: "refers to a record that is not there" })[kind] ?? kind;

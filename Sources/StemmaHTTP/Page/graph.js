@@ -1,6 +1,7 @@
 // The branches of a history, drawn as lanes beside its rows, newest on top.
 import { svg } from "./dom.js";
 
+const height = 46;
 const laneWidth = 14;
 const mostLanes = 12;
 
@@ -35,18 +36,16 @@ const xOf = (lane) => Math.min(lane, mostLanes) * laneWidth + laneWidth / 2 + 2;
 const line = (from, to, y1, y2) => {
   const [x1, x2] = [xOf(from), xOf(to)];
   const middle = (y1 + y2) / 2;
-  return svg("path", { class: `lane lane${(to > from ? to : from) % 6}`,
+  return svg("path", { class: `lane lane${(to > from ? to : from) % 3}`,
     d: x1 === x2 ? `M${x1} ${y1}V${y2}` : `M${x1} ${y1}C${x1} ${middle} ${x2} ${middle} ${x2} ${y2}` });
 };
 
-/** The part of the drawing beside one row: lines from the row above come in, lines to the row below go out. */
-export const graphCell = (rows, index, width, height) => {
+export const graphCell = (rows, index, width) => {
   const { lane } = rows[index];
   const above = index > 0 ? rows[index - 1].edges : [];
   const half = height / 2;
-  // Each line is drawn in both of its rows and cut at their edges.
-  return svg("svg", { class: "graph", width, height, viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" },
+  return svg("svg.graph", { width, height, viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" },
     above.map(([from, to]) => line(from, to, -half, half)),
     rows[index].edges.map(([from, to]) => line(from, to, half, height + half)),
-    svg("circle", { class: `node lane${lane % 6}`, cx: xOf(lane), cy: half, r: 4.5 }));
+    svg("circle", { class: `lane lane${lane % 3}`, cx: xOf(lane), cy: half, r: 4.5 }));
 };

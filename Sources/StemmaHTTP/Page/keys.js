@@ -1,39 +1,34 @@
 // Keys that work everywhere. A view adds its own as `page.keys`.
-import { el } from "./dom.js";
-import { go } from "./route.js";
+import { button, el, openDialog } from "./dom.js";
+import { go, viewLink } from "./route.js";
 import { nextTheme } from "./theme.js";
 
 const places = { o: "overview", e: "events", r: "records", c: "conflicts", d: "compare", f: "files", s: "sql", p: "peers" };
 
 const help = [
-  ["/", "Go to the search or filter of the view"],
-  ["j, k or ↓, ↑", "Move in the list"],
-  ["Enter", "Open what is selected; in a merge, resolve what is chosen"],
+  ["/", "Search or filter"],
+  ["j, k, ↓, ↑", "Move in the list"],
+  ["Enter", "Open; in a merge, resolve what is chosen"],
   ["Esc", "Close, or go back"],
   ["g, then o e r c d f s p", "Overview, events, records, conflicts, compare, files, SQL, peers"],
-  ["←, →", "In a record: step through its history"],
-  ["1 … 9", "In a merge: choose a candidate"],
-  ["e", "In a merge: write a value of your own; in a record: edit"],
-  ["Ctrl+Enter", "Run the query, or save the form"],
+  ["←, →", "Step through the history of a record"],
+  ["1 … 9", "Choose a candidate"],
+  ["e", "Edit a record; in a merge, write a value"],
+  ["Ctrl+Enter", "Run, or save"],
   ["t", "Theme: system, light, dark"],
   ["?", "This help"],
 ];
 
-const showHelp = () => {
-  const close = el("button", { type: "button", on: { click: () => dialog.close() } }, "Close");
-  const rows = help.map(([key, text]) => el("tr", {}, el("th", { scope: "row" }, el("kbd", {}, key)), el("td", {}, text)));
-  const dialog = el("dialog", { class: "help", "aria-labelledby": "help" },
-    el("h2", { id: "help" }, "Keys"), el("table", {}, el("tbody", {}, rows)), el("div", { class: "buttons" }, close));
-  dialog.addEventListener("close", () => dialog.remove());
-  document.body.append(dialog);
-  dialog.showModal();
-};
+const showHelp = () => openDialog("Keys", (dialog) => [
+  el("table", el("tbody", help.map(([key, text]) => el("tr", el("th", { scope: "row" }, el("kbd", key)), el("td", text))))),
+  el("div.buttons", button("Close", () => dialog.close())),
+]);
 
-const isTyping = (target) => target.matches("input:not([type=checkbox], [type=radio], [type=range]), textarea, select");
+const isTyping = (target) => target.matches("input:not([type=checkbox], [type=range]), textarea, select");
 
 let prefix = 0;
 
-const common = (page, event) => ({
+const common = (page) => ({
   "/": () => page.search?.focus(),
   j: () => page.list?.move(1),
   k: () => page.list?.move(-1),
@@ -43,7 +38,6 @@ const common = (page, event) => ({
   t: nextTheme,
   "?": showHelp,
   Escape: () => page.back?.(),
-  Enter: page.list && event.target === document.body ? () => page.list.open() : undefined,
 });
 
 const escapeInput = (event, page) => {
@@ -59,10 +53,8 @@ const onKey = (event, page) => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   const hasPrefix = Date.now() - prefix < 1500;
   prefix = 0;
-  const action = hasPrefix && places[event.key]
-    ? () => go(places[event.key] === "overview" ? "#/" : `#/${places[event.key]}`)
-    : page.keys?.[event.key] ?? common(page, event)[event.key];
-  // A slider, a button and a link have keys of their own.
+  const place = hasPrefix && places[event.key];
+  const action = place ? () => go(viewLink(place)) : page.keys?.[event.key] ?? common(page)[event.key];
   const isOwn = event.target.matches("[type=range]") && event.key.startsWith("Arrow")
     || event.key === "Enter" && event.target.matches("a, button, summary");
   if (!action || isOwn) return;

@@ -1,9 +1,9 @@
 // The difference between two texts, by lines, or within one line.
 import { data, el } from "./dom.js";
+import { isSame, valueNode } from "./format.js";
 
 const longest = 3000;
 
-/** Lengths of the longest common subsequence of the rests of two lists. */
 const lengths = (a, b) => {
   const table = Array.from({ length: a.length + 1 }, () => new Uint16Array(b.length + 1));
   for (let i = a.length - 1; i >= 0; i--) {
@@ -15,7 +15,7 @@ const lengths = (a, b) => {
 };
 
 /** Lines as [sign, text]: "+" only in the new text, "-" only in the old one, " " in both. */
-export const lineDiff = (from, to) => {
+const lineDiff = (from, to) => {
   const [a, b] = [from.split("\n"), to.split("\n")];
   if (a.length > longest || b.length > longest) return [...a.map((text) => ["-", text]), ...b.map((text) => ["+", text])];
   const table = lengths(a, b);
@@ -32,17 +32,12 @@ export const lineDiff = (from, to) => {
 const names = { "+": "added", "-": "removed", " ": "same" };
 const signs = { "+": "+", "-": "−", " ": " " };
 
-export const lineDiffNode = (from, to) => el("div", { class: "linediff" }, lineDiff(from, to).map(([sign, text]) =>
-  el("div", { class: names[sign] }, el("span", { class: "sign", "aria-hidden": sign === " " ? "true" : undefined }, signs[sign]),
+export const lineDiffNode = (from, to) => el("div.linediff", lineDiff(from, to).map(([sign, text]) =>
+  el("div", { class: names[sign] }, el("span.sign", { "aria-hidden": sign === " " ? "true" : undefined }, signs[sign]),
     data(text === "" ? " " : text))));
 
-/** One line with the part marked that differs from the old text. */
-export const inlineDiffNode = (from, to) => {
-  const shorter = Math.min(from.length, to.length);
-  let start = 0;
-  while (start < shorter && from[start] === to[start]) start++;
-  let end = 0;
-  while (end < shorter - start && from.at(-1 - end) === to.at(-1 - end)) end++;
-  const stop = to.length - end;
-  return el("bdi", { class: "value full" }, to.slice(0, start), el("mark", {}, to.slice(start, stop)), to.slice(stop));
+/** A value with what differs from an old one marked. */
+export const differenceNode = (from, to) => {
+  if (from === undefined || isSame(from, to)) return valueNode(to, "full");
+  return typeof from === "string" && typeof to === "string" && (from + to).includes("\n") ? lineDiffNode(from, to) : el("mark", valueNode(to, "full"));
 };

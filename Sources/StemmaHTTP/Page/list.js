@@ -2,35 +2,44 @@
 import { button, el } from "./dom.js";
 import { pager, virtualRows } from "./virtual.js";
 
-const spacer = () => el("div", { class: "spacer", "aria-hidden": "true" });
-
-/** The properties of a row in a list of which only a part is in the document. */
 export const listItem = (index, size, identity, props) => ({
   role: "listitem", "aria-posinset": index + 1, "aria-setsize": size, "data-row": identity, ...props,
 });
 
-const withPages = (view, element, status, options) => {
-  const pages = pager(view, status, {
-    ...options,
-    onPage: (rows, isDone) => {
-      view.append(options.group ? options.group(view.items, rows) : rows);
-      options.onPage?.(view.items, isDone);
+const build = ({ page, label, make, empty, onScroll, onPage, group = (_, rows) => rows }, parts) => {
+  const viewport = el("div.viewport", { tabindex: "0", role: "group", "aria-label": `${label}, scrollable` }, parts.content);
+  const status = el("p.status", { role: "status" });
+  const view = virtualRows({ ...parts, viewport, make, onScroll, onNearEnd: () => pages.more() });
+  const result = Object.create(view, Object.getOwnPropertyDescriptors({
+    element: el("div.longlist", viewport, status),
+    status,
+    isWhole: false,
+    /** How many items there are, or -1 while that is unknown, as aria-setsize has it. */
+    get size() { return result.isWhole ? view.items.length : -1; },
+    start: (source) => pages.start(source),
+    fill(items) {
+      result.isWhole = true;
+      view.set(items);
+      onPage?.(items);
     },
+  }));
+  const pages = pager(view, status, {
+    empty,
+    onPage: (rows, isDone) => {
+      result.isWhole = isDone;
+      view.append(group(view.items, rows));
+      onPage?.(view.items);
+    },
+    onFailure: () => page.ready(null),
   });
-  return Object.assign(Object.create(view), { element, start: pages.start, more: pages.more, status });
+  page?.use(result);
+  return result;
 };
 
-/** `make(item, index)` makes the content of a row with the props of `listItem`. */
-export const longList = ({ label, make, empty, group, onPage, onScroll }) => {
-  const status = el("p", { class: "liststatus", role: "status" });
-  const [before, after] = [spacer(), spacer()];
-  const rows = el("div", { role: "list", "aria-label": label, class: "rows" });
-  const viewport = el("div", { class: "viewport", tabindex: "0", role: "group", "aria-label": `${label}, scrollable` },
-    before, rows, after);
-  let result = null;
-  const view = virtualRows({ viewport, rows, before, after, make, onScroll, onNearEnd: () => result?.more() });
-  result = withPages(view, el("div", { class: "longlist" }, viewport, status), status, { empty, group, onPage });
-  return result;
+export const longList = (options) => {
+  const spacer = () => el("div", { "aria-hidden": "true" });
+  const [before, after, rows] = [spacer(), spacer(), el("div.rows", { role: "list", "aria-label": options.label })];
+  return build(options, { before, after, rows, content: [before, rows, after] });
 };
 
 const widthOf = (column, items) => {
@@ -38,42 +47,29 @@ const widthOf = (column, items) => {
   return Math.max(6, Math.min(column.most ?? 36, longest + 2));
 };
 
-const headCell = (column) => el("th", {
-  scope: "col", class: column.class, "aria-sort": column.sort,
-}, column.onSort
-  ? button([column.label, el("span", { "aria-hidden": "true" }, { ascending: " ↑", descending: " ↓" }[column.sort] ?? "")],
-    column.onSort, { class: "sort" })
-  : column.label);
+const arrows = { ascending: " ↑", descending: " ↓" };
+const head = ({ label, sort, onSort, class: className }) => el("th", { scope: "col", class: className, "aria-sort": sort },
+  onSort ? button([label, el("span", { "aria-hidden": "true" }, arrows[sort] ?? "")], onSort, { class: "sort" }) : label);
 
-/** Columns are { label, text(item), cell(item) → node, class, most, sort, onSort }. */
-export const longTable = ({ label, columns, identity, rowProps = () => ({}), empty, onPage }) => {
-  const status = el("p", { class: "liststatus", role: "status" });
+/** Columns are { label, text(item), cell(item) → node, class, most, sort, onSort }; the first one is the head of its row. */
+export const longTable = ({ columns, identity, rowClass = () => null, onPage, ...options }) => {
   const cols = columns.map(() => el("col"));
-  const blank = () => el("tbody", { "aria-hidden": "true" }, el("tr", {}, el("td", { colspan: columns.length, class: "blank" })));
-  const [before, after, rows] = [blank(), blank(), el("tbody")];
-  const table = el("table", { class: "long", "aria-label": label }, el("colgroup", {}, cols),
-    el("thead", {}, el("tr", {}, columns.map(headCell))), before, rows, after);
-  const viewport = el("div", { class: "viewport", tabindex: "0", role: "group", "aria-label": `${label}, scrollable` }, table);
-  const fit = (items) => {
+  const spacer = () => el("td.blank", { colspan: columns.length });
+  const [before, after, rows] = [spacer(), spacer(), el("tbody")];
+  const outer = (cell) => el("tbody", { "aria-hidden": "true" }, el("tr", cell));
+  const table = el("table.long", { "aria-label": options.label }, el("colgroup", cols),
+    el("thead", el("tr", columns.map(head))), outer(before), rows, outer(after));
+  const make = (item, index) => el("tr",
+    { "aria-rowindex": index + 2, "data-row": identity(item, index), tabindex: "-1", class: rowClass(item) },
+    columns.map((column, at) => el(at === 0 ? "th" : "td",
+      { class: column.class, scope: at === 0 && "row", title: column.text(item) || null }, column.cell(item))));
+  const grow = (items) => {
+    table.setAttribute("aria-rowcount", list.isWhole ? items.length + 1 : -1);
     const widths = columns.map((column) => widthOf(column, items));
     widths.forEach((width, index) => { cols[index].style.width = `${width}ch`; });
     table.style.minWidth = `${widths.reduce((a, b) => a + b, 0)}ch`;
+    onPage?.(items);
   };
-  const make = (item, index) => el("tr",
-    { "aria-rowindex": index + 2, "data-row": identity(item, index), tabindex: "-1", ...rowProps(item) },
-    columns.map((column, at) => el(at === 0 && column.isHead ? "th" : "td",
-      { class: column.class, scope: at === 0 && column.isHead ? "row" : undefined, title: column.text(item) || undefined },
-      column.cell(item))));
-  let result = null;
-  const view = virtualRows({
-    viewport, rows, before: before.firstChild.firstChild, after: after.firstChild.firstChild, make,
-    onNearEnd: () => result?.more(),
-  });
-  const grow = (items, isDone) => {
-    table.setAttribute("aria-rowcount", isDone ? items.length + 1 : -1);
-    if (items.length <= 1000) fit(items);
-    onPage?.(items, isDone);
-  };
-  result = withPages(view, el("div", { class: "longlist" }, viewport, status), status, { empty, onPage: grow });
-  return Object.assign(result, { fill(items) { view.set(items); grow(items, true); status.textContent = ""; } });
+  const list = build({ ...options, make, onPage: grow }, { before, after, rows, content: table });
+  return list;
 };

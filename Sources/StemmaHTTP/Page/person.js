@@ -1,26 +1,28 @@
 // Who changes things here, and how a change is taken back.
 import { post } from "./api.js";
-import { announce, notify } from "./notice.js";
+import { count } from "./format.js";
+import { notify } from "./notice.js";
 
 const name = "stemma.author";
 
 export const author = () => localStorage.getItem(name) ?? "";
-
 export const rememberAuthor = (value) => localStorage.setItem(name, value);
 
-/** The action of a notice: takes the commits back, the last one first, and calls `onDone`. */
+export const changed = () => window.dispatchEvent(new Event("stemma:changed"));
+
 export const takeBack = (commits, onDone) => ({
   label: "Undo",
   run: async () => {
     try {
-      for (const commit of commits.toReversed()) {
-        await post(`/v1/commits/${encodeURIComponent(commit)}/undo`, { author: author() }, {});
+      let events = 0;
+      for (const commit of commits.filter(Boolean).reverse()) {
+        events += (await post(`/v1/commits/${encodeURIComponent(commit)}/undo`, { author: author() }, {})).events;
       }
-      announce("Taken back.");
+      notify(events > 0 ? `Taken back by ${count(events, "event")}.` : "There was nothing to take back.");
     } catch (error) {
       notify(error.message, { isBad: true });
     }
-    window.dispatchEvent(new Event("stemma:changed"));
+    changed();
     onDone();
   },
 });

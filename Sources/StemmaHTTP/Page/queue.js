@@ -5,7 +5,6 @@ import { query, replaced } from "./route.js";
 
 const identity = ({ model, key }) => `${model}/${keyForm(key)}`;
 
-/** Puts conflicts of one record together; the first may belong to the last group that is there. */
 export const grouped = (groups, conflicts) => {
   const added = [];
   for (const conflict of conflicts) {
@@ -22,7 +21,6 @@ export const remember = (filter, groups) => { known = { filter: String(filter), 
 
 export const filterOf = (parameters) => query({ model: parameters.getAll("model"), kind: parameters.getAll("kind") });
 
-/** The record after this one; done ones are left out of what is remembered. */
 export const nextAfter = async (filter, record, isDone) => {
   let groups = known.filter === String(filter) ? known.groups : [];
   if (!groups.some((group) => group.identity === record)) {
@@ -30,7 +28,6 @@ export const nextAfter = async (filter, record, isDone) => {
   }
   const at = groups.findIndex((group) => group.identity === record);
   const rest = groups.filter((group) => group.identity !== record);
-  const next = rest[at < 0 || at >= rest.length ? 0 : at] ?? null;
   remember(filter, isDone ? rest : groups);
-  return next;
+  return rest[at] ?? rest[0];
 };

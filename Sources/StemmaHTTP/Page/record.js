@@ -1,186 +1,153 @@
 // One record: its fields, its history with branches, and what it was at each step.
-import { get, modelPath, read } from "./api.js";
-import { button, data, el, scroller } from "./dom.js";
+import { modelPath, read } from "./api.js";
+import { button, data, el, put, table } from "./dom.js";
 import { editRecord } from "./edit.js";
-import { changeNode, count, isSame, keyOf, keyText, recordNode, timestampTime, valueNode } from "./format.js";
+import { nameLink } from "./event.js";
+import { changeNode, count, isSame, keyOf, keyText, opNode, recordNode, time, timestampTime, valueNode } from "./format.js";
 import { graphCell, graphWidth, lanesOf } from "./graph.js";
+import { lineDiffNode } from "./linediff.js";
 import { listItem, longList } from "./list.js";
-import { conflictLink, eventLink, link, recordLink, settle } from "./route.js";
+import { conflictLink, eventLink, go, link, modelLink, recordLink, settle } from "./route.js";
 import { timeline } from "./timeline.js";
-
-const rowHeight = 46;
 
 const orMissing = (request, missing = null) => request.catch((error) => {
   if (error.status === 404) return missing;
   throw error;
 });
 
-/** Reads a record as of a moment, each moment once. */
 const reader = (page, path) => {
   const known = new Map();
   return (asOf) => {
-    if (!known.has(asOf)) {
-      const row = orMissing(get(path, { asOf }, { signal: page.signal }));
-      row.catch(() => known.delete(asOf));
-      known.set(asOf, row);
-    }
+    if (!known.has(asOf)) known.set(asOf, orMissing(page.get(path, { asOf })));
     return known.get(asOf);
   };
 };
 
 const attribution = (decision, partition) => {
-  if (!decision) return [el("td"), el("td"), el("td"), el("td")];
-  const [winner] = decision.candidates;
-  if (!winner) return [el("td", { colspan: "4", class: "dim" }, "nobody has written it")];
-  const siblings = decision.candidates.length - 1;
-  return [
-    el("td", { class: "number" }, String(winner.version)),
-    el("td", { title: timestampTime(winner.timestamp) }, winner.author ? data(winner.author) : ""),
-    el("td", {}, el("a", { href: eventLink(winner.event, { partition }) }, data(winner.event))),
-    el("td", {}, siblings > 0 && el("span", { class: decision.conflict ? "mark" : "" },
-      decision.conflict ? `conflict, ${count(siblings, "sibling")}` : count(siblings, "sibling"))),
-  ];
+  const [winner, ...siblings] = decision?.candidates ?? [];
+  if (!winner) return ["", el("span.dim", decision && "nobody"), "", ""];
+  const text = siblings.length > 0 && `${decision.conflict ? "conflict, " : ""}${count(siblings.length, "sibling")}`;
+  return [String(winner.version), el("span", { title: timestampTime(winner.timestamp) }, winner.author && data(winner.author)),
+    nameLink(winner.event, partition), el("span", { class: decision.conflict && "mark" }, text)];
 };
 
-/** Fields with values; of the present record also who wrote them, of a past one what the step changed. */
-const fieldTable = (record, before, decisions, partition) => {
-  const names = Object.keys(record.fields);
-  const heads = ["Field", "Value", ...(decisions ? ["Version", "Author", "Event", "Siblings"] : ["Changed at this step"])];
-  const row = (name) => {
-    const [value, old] = [record.fields[name], before?.fields[name] ?? null];
-    const isChanged = before !== undefined && !isSame(value, old);
-    return el("tr", { "data-field": name, "data-value": JSON.stringify(value), class: isChanged ? "changed" : undefined },
-      el("th", { scope: "row" }, data(name)), el("td", {}, valueNode(value, "full")),
-      decisions ? attribution(decisions.find((decision) => decision.field === name), partition)
-        : el("td", {}, isChanged && changeNode(old, value)));
+const stepChange = (old, value) => (typeof old === "string" && typeof value === "string" && /\n/.test(old + value)
+  ? lineDiffNode(old, value) : changeNode(old, value));
+
+const fieldTable = (state, record, old) => {
+  const row = ([name, value]) => {
+    const from = old?.fields[name] ?? null;
+    const isChanged = old !== undefined && !isSame(value, from);
+    return {
+      props: { "data-field": name, "data-value": JSON.stringify(value), class: isChanged && "changed" },
+      cells: [data(name), isChanged ? stepChange(from, value) : valueNode(value, "full"), ...(old !== undefined
+        ? [isChanged && "changed"]
+        : attribution(state.why.fields.find(({ field }) => field === name), state.history[0]?.partition))],
+    };
   };
-  return scroller("Fields", el("table", { class: "fields" },
-    el("thead", {}, el("tr", {}, heads.map((head) => el("th", { scope: "col" }, head)))), el("tbody", {}, names.map(row))));
+  const more = old === undefined ? ["#Version", "Author", "Event", "Siblings"] : ["At this step"];
+  return table("Fields", ["Field", "Value", ...more], Object.entries(record.fields).map(row), { class: "fields" });
 };
 
 const historyRow = (state, event, index) => {
-  const isSelected = state.steps.length - state.step === index;
+  const isSelected = state.history.length - state.step === index;
   const fields = event.changes?.map(({ field }) => field) ?? Object.keys(event.fields);
-  const href = recordLink(state.model.name, state.form, { at: `@${event.position}` });
-  return el("div", listItem(index, state.history.length, `@${event.position}`, { class: "step" }),
-    graphCell(state.lanes, index, state.graphWidth, rowHeight),
-    el("a", { class: "row two", href, "aria-current": isSelected ? "step" : undefined },
-      el("span", {}, el("span", { class: "position" }, `@${event.position}`), " ", el("span", { class: `op ${event.op}` }, event.op),
-        " ", event.author && [data(event.author), el("span", { class: "dim" }, " at ")], data(event.event)),
-      el("span", { class: "dim short" }, event.time.slice(0, 19).replace("T", " "), "  ", data(fields.join(", ")))),
-    el("a", { class: "quiet", href: eventLink(`@${event.position}`), "aria-label": `Event @${event.position}` }, "event"));
+  const position = `@${event.position}`;
+  return el("div", listItem(index, state.history.length, position), graphCell(state.lanes, index, state.graphWidth),
+    el("a.row.two", { href: state.at(position), "aria-current": isSelected && "step" },
+      el("span", el("span.position", position), " ", opNode(event), " ",
+        event.author && [data(event.author), " at "], data(event.event)),
+      el("span.short", time(event.time), "  ", data(fields.join(", ")))),
+    el("a", { href: eventLink(position), "aria-label": `Event ${position}` }, "event"));
 };
 
-const whySection = (why) => {
-  const decisions = [...why.fields, ...why.conflicts].filter(({ words }) => words?.length > 0);
-  return el("details", { class: "card why", open: why.fields.some(({ conflict }) => conflict) },
-    el("summary", {}, el("h2", {}, "Why it is shown so")),
-    decisions.map((decision) => el("section", {}, el("h3", {}, decision.field === null ? "existence" : data(decision.field)),
-      decision.words.map((sentence) => el("p", {}, data(sentence, "text"))))));
-};
+const whySection = ({ fields, conflicts }) => el("details.why", { open: fields.some(({ conflict }) => conflict) },
+  el("summary", el("h2", "Why it is shown so")),
+  [...fields, ...conflicts].filter(({ words }) => words?.length > 0).map(({ field, words }) =>
+    el("section", el("h3", data(field ?? "existence")), words.map((sentence) => el("p", data(sentence))))));
 
-const load = async (page, route, schema) => {
-  const model = schema.find(({ name }) => name === decodeURIComponent(route.parts[0]));
+const load = async (page, { name, form }, schema) => {
+  const model = schema.find((one) => one.name === name);
   if (!model) throw new Error("There is no such model.");
-  const form = route.parts[1];
-  const options = { signal: page.signal };
+  const path = modelPath("records", name, form);
   const [present, history, why] = await Promise.all([
-    orMissing(read(modelPath("records", model.name, form), {}, options), { data: null, etag: null }),
-    orMissing(get(modelPath("history", model.name, form), {}, options), []),
-    orMissing(get(modelPath("why", model.name, form), {}, options), { fields: [], conflicts: [] }),
+    orMissing(read(path, {}, { signal: page.signal }), { data: null }),
+    orMissing(page.get(modelPath("history", name, form)), []),
+    orMissing(page.get(modelPath("why", name, form)), { fields: [], conflicts: [] }),
   ]);
   if (!present.data && history.length === 0) throw new Error("There is no such record, and there never was.");
   const lanes = lanesOf(history);
-  return { model, form, present: present.data, etag: present.etag, history, why, lanes, steps: history.toReversed(),
-    graphWidth: graphWidth(lanes), step: history.length, recordAt: reader(page, modelPath("records", model.name, form)) };
+  return { model, form, present: present.data, etag: present.etag, history, why, lanes, graphWidth: graphWidth(lanes),
+    steps: history.toReversed(), step: history.length, recordAt: reader(page, path),
+    key: present.data?.key ?? history[0]?.key ?? keyOf(form), at: (asOf) => recordLink(name, form, { asOf }) };
 };
 
-const partitionOf = (state) => state.history[0]?.partition;
+const momentOf = (state, step) => (step === 0 ? "none" : `@${state.steps[step - 1].position}`);
 
-/** The record at a step, and the one before it; step 0 is before the first event. */
 const atStep = async (state, step) => {
-  const isPresent = step === state.steps.length;
-  const before = (at) => (at <= 0 ? null : state.recordAt(`@${state.steps[at - 1].position}`));
-  const [record, old] = await Promise.all([isPresent ? state.present : before(step), step === 0 ? null : before(step - 1)]);
-  return { record, old, isPresent };
+  const at = (moment) => (moment > 0 ? state.recordAt(momentOf(state, moment)) : null);
+  if (step === state.steps.length) return [state.present, undefined];
+  return Promise.all([at(step), at(step - 1)]);
 };
 
-const missingText = (state, step) => {
-  const deletedBefore = state.steps.slice(0, step).some(({ op }) => op === "delete");
-  return deletedBefore ? "It did not exist: it had been deleted." : "It did not exist yet.";
-};
+const missingText = ({ steps, step }) => (steps.slice(0, step).some(({ op }) => op === "delete")
+  ? "It did not exist: it had been deleted." : "It did not exist yet.");
 
-const body = (state, { record, old, isPresent }, missing) => {
-  if (!record) return el("p", { class: "missing" }, missing);
-  return fieldTable(record, isPresent ? undefined : old, isPresent ? state.why.fields : null, partitionOf(state));
-};
-
-const title = (state) => `${state.model.name} ${keyText(state.present?.key ?? state.history[0]?.key ?? keyOf(state.form))}`;
-
-const actions = (page, state, edit) => {
+const actions = (state, edit) => {
   const isOpen = state.present?.conflicts?.length > 0 || state.why.conflicts.length > 0;
-  const record = state.form.split("&").map(decodeURIComponent).join("&");
-  return el("div", { class: "buttons" },
-    isOpen && el("a", { class: "button primary", href: conflictLink(state.model.name, state.form) }, "Merge"),
-    el("a", { class: "button", title: record, href: link("events", { model: state.model.name, key: state.form }) }, "Events"),
-    state.present && button("Edit", edit, { title: "Edit (e)" }));
+  return el("div.buttons",
+    isOpen && el("a.button.primary", { href: conflictLink(state.model.name, state.form) }, "Merge"),
+    el("a.button", { href: link("events", { model: state.model.name, key: state.form }) }, "Events"),
+    state.present && button("Edit", edit));
 };
 
 export const open = async (page, route, schema) => {
   const state = await load(page, route, schema);
-  const place = el("div", { class: "fieldplace" });
-  const list = longList({ label: "History", make: (event, index) => historyRow(state, event, index), empty: "No events." });
+  const place = el("div");
+  const list = longList({ page, label: "History", make: (event, index) => historyRow(state, event, index) });
   let turn = 0;
 
-  const shown = (record) => page.ready({ record, history: state.history, why: state.why });
-  const showStep = async (step) => {
+  const show = async (request, missing) => {
     const mine = ++turn;
-    state.step = Math.max(0, Math.min(step, state.steps.length));
-    slider.show(state.step);
-    list.redraw();
-    const found = await atStep(state, state.step);
+    const [record, old] = await request;
     if (mine !== turn) return;
-    place.replaceChildren(body(state, found, missingText(state, state.step)));
-    shown(found.record);
+    put(place, record ? fieldTable(state, record, old) : el("p.missing", missing));
+    page.ready({ record, history: state.history, why: state.why });
   };
-  const showAsOf = async (asOf) => {
-    const mine = ++turn;
-    const record = await state.recordAt(asOf);
-    if (mine !== turn) return;
+  const showStep = (step) => {
+    state.step = step;
+    slider.show(step);
+    list.redraw();
+    return show(atStep(state, step), missingText(state));
+  };
+  const showMoment = async (asOf) => {
     slider.say(["As of ", data(asOf)]);
-    place.replaceChildren(body(state, { record, old: record, isPresent: false }, "It did not exist then."));
-    shown(record);
+    return show(state.recordAt(asOf).then((record) => [record, record]), "It did not exist then.");
   };
   const fromRoute = ({ query }) => {
-    if (query.get("asOf")) return showAsOf(query.get("asOf"));
-    const index = state.steps.findIndex(({ position }) => `@${position}` === query.get("at"));
-    return showStep(query.get("at") === "none" ? 0 : index < 0 ? state.steps.length : index + 1);
+    const asOf = query.get("asOf");
+    if (!asOf) return showStep(state.steps.length);
+    const step = ["none", ...state.steps.map(({ position }) => `@${position}`)].indexOf(asOf);
+    return step >= 0 ? showStep(step) : showMoment(asOf);
   };
-  const addressOf = (step) => recordLink(state.model.name, state.form, {
-    at: step === 0 ? "none" : step === state.steps.length ? null : `@${state.steps[step - 1].position}` });
-  const toStep = (step) => {
-    const to = Math.max(0, Math.min(step, state.steps.length));
-    settle(addressOf(to));
-    showStep(to).catch(page.fail);
+  const toStep = (wanted) => {
+    const step = Math.max(0, Math.min(wanted, state.steps.length));
+    settle(state.at(step === state.steps.length ? null : momentOf(state, step)));
+    showStep(step).catch(page.fail);
   };
-  const slider = timeline(state.steps, route.query.get("asOf"), toStep, (asOf) => {
-    location.hash = recordLink(state.model.name, state.form, { asOf });
-  });
-  const edit = () => editRecord(state, () => page.reload());
+  const slider = timeline(state.steps, route.query.get("asOf"), toStep, (asOf) => go(state.at(asOf)));
+  const edit = () => editRecord(state, page.reload);
 
-  page.show(page.heading(title(state), actions(page, state, edit)), el("div", { class: "record" },
-    el("section", { class: "card", "aria-label": "Fields" },
-      el("p", { class: "recordline" }, recordNode(state.model.name, state.present?.key ?? keyOf(state.form))),
-      slider.element, place, whySection(state.why)),
-    el("section", { class: "card historycard" }, el("h2", {}, `History, ${count(state.history.length, "event")}`), list.element)));
-  list.set(state.history);
-  page.list = list;
-  page.onClose = () => list.close();
-  page.back = () => { location.hash = link(`records/${route.parts[0]}`); };
+  page.show(page.heading(`${state.model.name} ${keyText(state.key)}`, actions(state, edit)), el("div.record",
+    el("section.card", { "aria-label": "Fields" }, recordNode(state.model.name, state.key), slider.element, place,
+      whySection(state.why)),
+    el("section.card.historycard", el("h2", `History, ${count(state.history.length, "event")}`), list.element)));
+  list.fill(state.history);
+  page.back = () => go(modelLink(state.model.name));
   page.keys = { ArrowLeft: () => toStep(state.step - 1), ArrowRight: () => toStep(state.step + 1),
     e: () => state.present && edit() };
   page.update = (next) => {
-    if (next.parts.join("/") !== route.parts.join("/")) return false;
+    if (next.name !== route.name || next.form !== route.form) return false;
     fromRoute(next).catch(page.fail);
     return true;
   };

@@ -1,12 +1,9 @@
-// Addresses of the page: #/view/part/part?query. Parts are percent-encoded; a key keeps its own encoding.
+// Addresses of the page: #/view/name/key?query. Names are percent-encoded; a key keeps its own encoding.
 
-/** A query from an object whose members are texts, arrays of texts, or absent. */
 export const query = (members) => {
   const result = new URLSearchParams();
   for (const [name, value] of Object.entries(members ?? {})) {
-    for (const item of Array.isArray(value) ? value : [value]) {
-      if (item !== undefined && item !== null && item !== "" && item !== false) result.append(name, String(item));
-    }
+    [value].flat().filter((item) => item || item === 0).forEach((item) => result.append(name, String(item)));
   }
   return result;
 };
@@ -19,30 +16,27 @@ export const replaced = (parameters, members) => {
   return result;
 };
 
-const join = (path, parameters) => {
+export const address = (path, parameters) => {
   const text = String(parameters instanceof URLSearchParams ? parameters : query(parameters));
   return text ? `${path}?${text}` : path;
 };
 
-export const address = join;
-
 export const parse = (hash) => {
   const [path, ...rest] = hash.replace(/^#\/?/, "").split("?");
   const [view, ...parts] = path.split("/").filter(Boolean);
-  return { view: view ?? "overview", parts, query: new URLSearchParams(rest.join("?")) };
+  const name = parts[0] === undefined ? null : decodeURIComponent(parts[0]);
+  return { view: view ?? "overview", name, form: parts[1] ?? null, query: new URLSearchParams(rest.join("?")) };
 };
 
-export const link = (path, parameters) => join(`#/${path}`, parameters);
+export const link = (path, parameters) => address(`#/${path}`, parameters);
+
+export const viewLink = (view) => (view === "overview" ? "#/" : link(view));
 
 export const modelLink = (model, parameters) => link(`records/${encodeURIComponent(model)}`, parameters);
 
-export const recordLink = (model, form, parameters) =>
-  link(`records/${encodeURIComponent(model)}/${form}`, parameters);
-
-export const conflictLink = (model, form, parameters) =>
-  link(`conflicts/${encodeURIComponent(model)}/${form}`, parameters);
-
-/** An event by its position, or by its name, which counts within a partition. */
+const named = (view) => (name, form, parameters) => link(`${view}/${encodeURIComponent(name)}/${form}`, parameters);
+export const recordLink = named("records");
+export const conflictLink = named("conflicts");
 export const eventLink = (event, parameters) => link(`events/${encodeURIComponent(event)}`, parameters);
 
 export const go = (hash) => { location.hash = hash; };

@@ -1,41 +1,34 @@
 // The frame around the views: navigation, theme, the form for a token.
 import { setToken } from "./api.js";
-import { button, data, el, input, labelled } from "./dom.js";
-import { number } from "./format.js";
+import { button, data, el, form, input, labelled, put, submitButton } from "./dom.js";
+import { kinds, number } from "./format.js";
+import { viewLink } from "./route.js";
 import { nextTheme, startTheme } from "./theme.js";
 
-export const views = [
-  { name: "overview", label: "Overview" },
-  { name: "events", label: "Events" },
-  { name: "records", label: "Records" },
-  { name: "conflicts", label: "Conflicts" },
-  { name: "compare", label: "Compare" },
-  { name: "files", label: "Files", needsAll: true },
-  { name: "sql", label: "SQL", needsAll: true },
-  { name: "peers", label: "Peers", needsAll: true },
-];
+const labels = ["Overview", "Events", "Records", "Conflicts", "Compare", "Files", "SQL", "Peers"];
+const needRights = ["files", "sql", "peers"];
+export const views = labels.map((label) => ({ name: label.toLowerCase(), label }));
 
 const links = new Map();
-const badge = el("span", { class: "badge", hidden: true });
-const nodeName = el("span", { class: "node" });
+const badge = el("span.badge", { hidden: true });
+const nodeName = el("span.nodename");
 
 const themeButton = () => {
   const label = el("span");
   startTheme((theme) => { label.textContent = `Theme: ${theme}`; });
-  return button(label, nextTheme, { class: "quiet theme", title: "Change the theme (t)" });
+  return button(label, nextTheme, { class: "quiet theme" });
 };
 
-/** Fills the navigation; without a node, the rights are unknown. */
 export const buildRail = () => {
   const items = views.map(({ name, label }) => {
-    const link = el("a", { href: name === "overview" ? "#/" : `#/${name}` }, label, name === "conflicts" && badge);
+    const link = el("a", { href: viewLink(name) }, label, name === "conflicts" && badge);
     links.set(name, link);
-    return el("li", {}, link);
+    return el("li", link);
   });
-  document.getElementById("rail").replaceChildren(
-    el("div", { class: "brand" }, el("span", { class: "mark", "aria-hidden": "true" }), el("span", {}, "Stemma"), nodeName),
-    el("nav", { "aria-label": "Views" }, el("ul", {}, items)),
-    el("div", { class: "railend" }, el("span", { class: "hint" }, el("kbd", {}, "?"), " keys"), themeButton()));
+  put(document.getElementById("rail"),
+    el("div.brand", el("span.logo", { "aria-hidden": "true" }), el("span", "Stemma"), nodeName),
+    el("nav", { "aria-label": "Views" }, el("ul", items)),
+    el("div.railend", el("span.hint", el("kbd", "?"), " keys"), themeButton()));
   // The target of the skip link is no route, so the link moves the focus itself.
   document.getElementById("skip").addEventListener("click", (event) => {
     event.preventDefault();
@@ -44,14 +37,14 @@ export const buildRail = () => {
 };
 
 export const showNode = (node) => {
-  nodeName.replaceChildren(data(node.name));
-  const readsAll = node.read.includes("*");
-  views.filter((view) => view.needsAll).forEach(({ name }) => { links.get(name).parentNode.hidden = !readsAll; });
+  put(nodeName, data(node.name));
+  needRights.forEach((name) => { links.get(name).parentNode.hidden = !node.read.includes("*"); });
 };
 
-export const showConflictCount = (count) => {
+export const showConflictCount = (counts) => {
+  const count = counts.reduce((sum, row) => kinds.reduce((inner, kind) => inner + row[kind], sum), 0);
   badge.hidden = count === 0;
-  badge.replaceChildren(el("span", { class: "unseen" }, ", open: "), number(count));
+  put(badge, el("span.unseen", ", open: "), number(count));
 };
 
 export const markView = (name) => links.forEach((link, view) => {
@@ -59,20 +52,13 @@ export const markView = (name) => links.forEach((link, view) => {
   else link.removeAttribute("aria-current");
 });
 
-/** Asks for a token in place of the view. */
 export const askForToken = (main, onToken) => {
   const secret = input("token", "", { type: "password", required: true, dir: "ltr" });
-  const submit = (event) => {
-    event.preventDefault();
-    setToken(secret.value.trim());
-    onToken();
-  };
   document.title = "Token needed – Stemma";
   main.dataset.view = "token";
-  main.replaceChildren(el("form", { class: "token", on: { submit } },
-    el("h1", {}, "Token needed"),
-    el("p", {}, "This server answers only with a token. `stemma token create` makes one; it stays in this tab."),
-    labelled("Token", secret), el("button", { type: "submit", class: "primary" }, "Continue")));
+  put(main, form({ class: "token" }, () => { setToken(secret.value.trim()); onToken(); }, el("h1", "Token needed"),
+    el("p", "This server answers only with a token. `stemma token create` makes one; it stays in this tab."),
+    labelled("Token", secret), submitButton("Continue")));
   main.dataset.ready = "true";
   secret.focus();
 };

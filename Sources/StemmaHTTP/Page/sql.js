@@ -1,6 +1,5 @@
 // A query on the tables, read-only.
-import { get } from "./api.js";
-import { button, data, el, labelled } from "./dom.js";
+import { button, data, el, form, labelled, put, submitButton } from "./dom.js";
 import { count, valueNode, valueText } from "./format.js";
 import { longTable } from "./list.js";
 import { go, link } from "./route.js";
@@ -13,7 +12,7 @@ const csvCell = (value) => {
   const text = value === null ? "" : typeof value === "string" ? value : JSON.stringify(value);
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 };
-export const csv = (names, rows) =>
+const csv = (names, rows) =>
   [names, ...rows.map((row) => names.map((name) => row[name]))].map((cells) => `${cells.map(csvCell).join(",")}\r\n`).join("");
 
 const download = (names, rows) => {
@@ -27,27 +26,25 @@ const columnsOf = (rows) => Object.keys(rows[0] ?? {}).map((name) => ({
   text: (row) => valueText(row[name]), cell: (row) => valueNode(row[name]),
 }));
 
-const tableList = (tables, use) => el("details", { class: "tables" }, el("summary", {}, count(tables.length, "table")),
-  el("ul", { class: "plain" }, tables.map(({ name, sql }) => el("li", {},
+const tableList = (tables, use) => el("details.tables", el("summary", count(tables.length, "table")),
+  el("ul.plain", tables.map(({ name, sql }) => el("li",
     button(data(name), () => use(`SELECT * FROM "${name.replaceAll('"', '""')}" LIMIT 100`), { class: "quiet mono" }),
-    el("pre", {}, data(sql ?? ""))))));
+    el("pre", data(sql ?? ""))))));
 
 const result = async (page, sql, place, status) => {
   status.textContent = "Running…";
   try {
-    const rows = await get("/v1/query", { sql, limit }, { signal: page.signal });
+    const rows = await page.get("/v1/query", { sql, limit });
     const names = Object.keys(rows[0] ?? {});
-    const table = longTable({ label: "Result", columns: columnsOf(rows), identity: (_, index) => index + 1 });
-    status.replaceChildren(`${count(rows.length, "row")}${rows.length === limit ? ", as many as are read" : ""} `,
-      rows.length > 0 ? button("Export CSV", () => download(names, rows)) : "");
-    place.replaceChildren(...(rows.length > 0 ? [table.element] : []));
+    const table = longTable({ page, label: "Result", columns: columnsOf(rows), identity: (_, index) => index + 1 });
+    put(status, count(rows.length, "row"), rows.length === limit && ", as many as are read", " ",
+      rows.length > 0 && button("Export CSV", () => download(names, rows)));
+    put(place, rows.length > 0 && table.element);
     table.fill(rows);
-    page.list = table;
-    page.onClose = () => table.close();
     page.ready(rows);
   } catch (error) {
     if (error.name === "AbortError") return;
-    status.replaceChildren(el("span", { class: "bad", role: "alert" }, data(error.message)));
+    put(status, el("span.bad", { role: "alert" }, data(error.message)));
     page.ready(null);
   }
 };
@@ -55,20 +52,19 @@ const result = async (page, sql, place, status) => {
 export const open = async (page, route) => {
   const sql = route.query.get("sql") ?? "";
   const text = el("textarea", { rows: 4, spellcheck: "false", dir: "ltr", name: "sql", class: "mono" }, sql);
-  const status = el("p", { class: "sqlstatus", role: "status" });
-  const place = el("div", { class: "resultplace" });
+  const status = el("p.status", { role: "status" });
+  const place = el("div.resultplace");
   const run = () => {
     if (text.value.trim() === sql.trim() && sql) result(page, sql, place, status);
     else go(link("sql", { sql: text.value.trim() }));
   };
-  const submit = (event) => { event.preventDefault(); run(); };
   const use = (query) => { text.value = query; run(); };
-  const tables = await get("/v1/query", { sql: tablesQuery }, { signal: page.signal }).catch((error) => {
+  const tables = await page.get("/v1/query", { sql: tablesQuery }).catch((error) => {
     if (error.status === 403) throw error;
     return [];
   });
-  page.show(page.heading("SQL"), el("form", { class: "filters", on: { submit } }, labelled("One SELECT statement", text),
-    el("div", { class: "line" }, el("button", { type: "submit", class: "primary", title: "Run (Ctrl+Enter)" }, "Run"), status)),
+  page.show(page.heading("SQL"), form({ class: "filters" }, run, labelled("One SELECT statement", text),
+    el("div.line", submitButton("Run"), status)),
   tableList(tables, use), place);
   page.search = text;
   page.submit = run;

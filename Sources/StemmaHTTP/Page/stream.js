@@ -2,15 +2,7 @@
 import { request } from "./api.js";
 import { address } from "./route.js";
 
-const parseBlock = (block) => {
-  const result = { id: null, data: [] };
-  for (const line of block.split("\n")) {
-    const [, name, value] = /^(\w+): ?(.*)$/.exec(line) ?? [];
-    if (name === "id") result.id = value;
-    if (name === "data") result.data.push(value);
-  }
-  return result;
-};
+const fieldOf = (block, name) => new RegExp(`^${name}: ?(.*)$`, "m").exec(block)?.[1];
 
 const blocks = async function* (response) {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
@@ -20,13 +12,10 @@ const blocks = async function* (response) {
     if (done) return;
     const parts = (rest + value.replaceAll("\r", "")).split("\n\n");
     rest = parts.pop();
-    yield* parts.map(parseBlock);
+    yield* parts;
   }
 };
 
-const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
-
-/** Calls `onEvent` with each event after the one with id `last`, until the signal aborts. */
 export const follow = async (path, parameters, last, signal, onEvent, onState) => {
   for (let wait = 500; !signal.aborted; wait = Math.min(wait * 2, 30000)) {
     try {
@@ -35,13 +24,14 @@ export const follow = async (path, parameters, last, signal, onEvent, onState) =
       onState(true);
       for await (const block of blocks(response)) {
         wait = 500;
-        last = block.id ?? last;
-        if (block.data.length > 0) onEvent(JSON.parse(block.data.join("\n")));
+        last = fieldOf(block, "id") ?? last;
+        const text = fieldOf(block, "data");
+        if (text) onEvent(JSON.parse(text));
       }
     } catch (error) {
       if (signal.aborted || error.status === 401 || error.status === 403) return;
     }
     onState(false);
-    await pause(wait);
+    await new Promise((resolve) => setTimeout(resolve, wait));
   }
 };

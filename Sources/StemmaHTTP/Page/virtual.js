@@ -1,11 +1,9 @@
 // Long lists: only the rows that can be seen are in the document. All rows have the height --row.
-import { button, el } from "./dom.js";
+import { button, el, put } from "./dom.js";
 
 // Browsers cut elements beyond some ten million pixels; longer lists scroll faster instead.
 const tallest = 8e6;
 const spare = 6;
-
-const setHeight = (element, height) => { element.style.height = `${height}px`; };
 
 /**
  * Shows `items` between the spacers `before` and `after` of `viewport`.
@@ -41,7 +39,7 @@ export const virtualRows = ({ viewport, rows, before, after, make, onNearEnd = (
       else rows.insertBefore(row, at);
     }
     shown = next;
-    // A row that leaves takes the focus along; the viewport keeps it near.
+    // A row that leaves would take the focus along.
     if (hadFocus && !rows.contains(document.activeElement)) viewport.focus({ preventScroll: true });
   };
 
@@ -51,14 +49,9 @@ export const virtualRows = ({ viewport, rows, before, after, make, onNearEnd = (
     const last = Math.min(items.length, Math.ceil((top + view) / rowHeight) + spare);
     const above = Math.max(0, viewport.scrollTop - (top - first * rowHeight));
     place(first, last);
-    setHeight(before, above);
-    setHeight(after, Math.max(0, total - above - (last - first) * rowHeight));
+    before.style.height = `${above}px`;
+    after.style.height = `${Math.max(0, total - above - (last - first) * rowHeight)}px`;
     if (last > items.length - 50) onNearEnd();
-  };
-
-  const measure = () => {
-    rowHeight = parseFloat(getComputedStyle(viewport).getPropertyValue("--row")) || 30;
-    render();
   };
 
   const reveal = (index) => {
@@ -67,74 +60,71 @@ export const virtualRows = ({ viewport, rows, before, after, make, onNearEnd = (
     const y = index * rowHeight;
     if (y < top) viewport.scrollTop = y / scale;
     else if (y + rowHeight > top + view - head) viewport.scrollTop = (y + rowHeight - view + head) / scale;
-    render();
+    draw();
   };
 
-  const mark = () => shown.forEach(({ row }, index) => row.classList.toggle("active", index === active));
+  const draw = () => {
+    render();
+    shown.forEach(({ row }, index) => row.classList.toggle("active", index === active));
+  };
 
   const activate = (index) => {
     if (items.length === 0) return;
     active = Math.max(0, Math.min(index, items.length - 1));
     reveal(active);
-    mark();
-    const row = shown.get(active)?.row;
-    if (row) target(row).focus({ preventScroll: true });
+    target(shown.get(active).row).focus({ preventScroll: true });
   };
 
   rows.addEventListener("focusin", (event) => {
     for (const [index, { row }] of shown) if (row.contains(event.target)) active = index;
-    mark();
+    draw();
   });
-  viewport.addEventListener("scroll", () => { render(); mark(); onScroll(); }, { passive: true });
-  const observer = new ResizeObserver(measure);
+  viewport.addEventListener("scroll", () => { draw(); onScroll(); }, { passive: true });
+  const observer = new ResizeObserver(() => {
+    rowHeight = parseFloat(getComputedStyle(viewport).getPropertyValue("--row"));
+    draw();
+  });
   observer.observe(viewport);
 
   return {
     get items() { return items; },
     get active() { return active; },
-    set(next) { items = next; render(); mark(); },
-    append(more) { items = items.concat(more); render(); },
+    set(next) { items = next; draw(); },
+    append(more) { items = items.concat(more); draw(); },
     prepend(more) {
       items = more.concat(items);
       if (active >= 0) active += more.length;
-      render();
-      mark();
+      draw();
     },
-    redraw() { shown.forEach(({ row }) => row.remove()); shown = new Map(); render(); mark(); },
+    redraw() { put(rows); shown = new Map(); draw(); },
     move(delta) { activate(active < 0 ? (delta > 0 ? 0 : items.length - 1) : active + delta); },
     activate,
-    open() { const row = shown.get(active)?.row; if (row) target(row).click(); },
     isAtTop: () => viewport.scrollTop < 4,
-    toTop() { viewport.scrollTop = 0; render(); },
+    toTop() { viewport.scrollTop = 0; draw(); },
     close() { observer.disconnect(); },
   };
 };
 
-/** Appends the pages of `source` as one scrolls, and says below the rows what is going on. */
-export const pager = (view, status, { onPage = () => {}, empty = "Nothing here." } = {}) => {
+export const pager = (view, status, { onPage, onFailure, empty = "Nothing here." }) => {
   let source = null;
-  let isBusy = false;
-  const say = (...content) => status.replaceChildren(...content);
-  const more = async () => {
-    if (!source || source.isDone || isBusy) return;
-    const current = source;
-    isBusy = true;
-    say("Loading…");
+  let running = null;
+  const load = async (current) => {
+    put(status, "Loading…");
     try {
       const rows = await current.more();
       if (current !== source) return;
-      isBusy = false;
       onPage(rows, current.isDone);
-      say(current.isDone && view.items.length === 0 ? empty : "");
+      put(status, current.isDone && view.items.length === 0 && empty);
     } catch (error) {
       if (current !== source || error.name === "AbortError") return;
-      isBusy = false;
-      say(el("span", { class: "bad" }, error.message), " ", button("Try again", more));
-      throw error;
+      put(status, el("span.bad", { role: "alert" }, error.message), " ", button("Try again", more));
+      if (view.items.length === 0) onFailure();
     }
   };
-  return {
-    more: () => more().catch(() => {}),
-    async start(next) { source = next; isBusy = false; view.set([]); await more(); },
+  const more = async () => {
+    if (!source || source.isDone) return;
+    running ??= load(source).finally(() => { running = null; });
+    await running;
   };
+  return { more, start: (next) => { source = next; return more(); } };
 };

@@ -87,7 +87,8 @@ struct EventResources: Sendable {
       }
       let filter = try LogFilter(query, in: node, within: readable)
       guard let last else { return (filter, node.durableEnd) }
-      guard let position = Position(last) else {
+      // The position of an event's JSON has no `@`.
+      guard let position = Position(last) ?? Position("@" + last) else {
         throw Problem.unusable("`\(last)` is no position such as @5718")
       }
       return (filter, min(position.next, node.durableEnd))

@@ -91,7 +91,7 @@ struct LogResources: Sendable {
         guard list.append(difference.json(node.description)) else { throw ListIsFull() }
       }
       var answer = ResourceAnswer(.null)
-      do {
+      try ListIsFull.ending({ list.hasMore }) {
         try answer.read {
           if let peer {
             try node.peer(named: peer).forEachDifference(to: node, of: model, add)
@@ -102,7 +102,7 @@ struct LogResources: Sendable {
             try node.forEachDifference(from: old, to: new, of: model, add)
           }
         }
-      } catch is ListIsFull {}
+      }
       answer.json = .array(list.elements)
       if list.hasMore { answer.next = query.address(with: ("offset", "\(offset + limit)")) }
       return answer
@@ -145,15 +145,15 @@ struct LogResources: Sendable {
       var list = LimitedList(limit)
       var answer = ResourceAnswer(.null)
       do {
-        try answer.read {
+        try ListIsFull.ending({ list.hasMore }) {
           try node.forEachShownRow(of: sql, within: Self.queryTime) { names, values in
             if list.elements.isEmpty { try Node.refuseDuplicates(names) }
             let row = JSON.object(zip(names, values).map { ($0, $1.json) })
             guard list.append(row) else { throw ListIsFull() }
           }
-          try node.checkTablesAreWhole()
         }
-      } catch is ListIsFull {} catch let error as NodeError where error.isInterruption {
+        try answer.read { try node.checkTablesAreWhole() }
+      } catch let error as NodeError where error.isInterruption {
         throw Problem.unusable("the statement ran for more than \(Self.queryTime.components.seconds) s")
       }
       answer.json = .array(list.elements)

@@ -62,7 +62,12 @@ struct LimitedList {
 }
 
 /// Ends a read when its list is full.
-struct ListIsFull: Error {}
+struct ListIsFull: Error {
+  /// Runs a read that this error may end, in the form in which the node passes it on.
+  static func ending(_ isFull: () -> Bool, _ read: () throws -> Void) throws {
+    do { try read() } catch { if !isFull() { throw error } }
+  }
+}
 
 extension NodePool {
   /// Reads with a node that shows all durable events.

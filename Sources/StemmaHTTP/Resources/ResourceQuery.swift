@@ -6,7 +6,7 @@ import StemmaNode
 import StemmaReplication
 import StemmaSchema
 
-/// The query parameters of a request. A parameter that the resource does not have is an error.
+/// The query parameters of a request, in the encoding of forms. A parameter that the resource does not have is an error.
 struct ResourceQuery: Sendable {
   /// Elements of a list: those of an answer without `limit`, and the most of one.
   static let defaultLimit = 100
@@ -18,7 +18,13 @@ struct ResourceQuery: Sendable {
   /// - Parameter known: the parameters of the resource.
   init(_ request: Request, _ known: String...) throws(Problem) {
     path = request.uri.path
-    parameters = request.uri.queryParameters.map { (String($0.key), String($0.value)) }
+    // As in forms, where a `+` is a space.
+    let text: String = request.uri.query ?? ""
+    parameters = try text.split(separator: "&").map { pair throws(Problem) in
+      let halves = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+        .map { String($0).replacing("+", with: " ") }
+      return (try halves[0].percentDecoded, halves.count == 2 ? try halves[1].percentDecoded : "")
+    }
     for (name, _) in parameters where !known.contains(name) {
       throw .unusable(
         "there is no parameter `\(name)`" + (known.isEmpty ? "" : "; there are \(known.joined(separator: ", "))"))

@@ -27,6 +27,22 @@ final class ScopeCounts: Sendable {
     }.tally(node.description)
   }
 
+  /// Counts everything in the background.
+  func prepare(_ pool: NodePool) {
+    Task {
+      do {
+        let lease = try await pool.take(writes: false, for: nil)
+        defer { pool.giveBack(lease) }
+        try await pool.run { [self] in
+          _ = try conflicts(lease.node, within: .everything)
+          _ = try activity(lease.node, within: .everything)
+        }
+      } catch {
+        // The request for the counts reports the reason.
+      }
+    }
+  }
+
   private func updated<Counts: Sendable>(
     _ all: NIOLockedValueBox<[Counts]>, where isOfScope: (Counts) -> Bool, _ new: Counts,
     _ update: (inout Counts) throws(NodeError) -> Void

@@ -109,6 +109,8 @@ package struct Server: Sendable {
         running(
           "\(certificate == nil ? "http" : "https")://\(host.contains(":") ? "[\(host)]" : host):\(port)")
       }, logger: logger)
+    // The first view shows counts, which take a second for 50,000 conflicts.
+    if configuration.hasPage { counts.prepare(pool) }
     let watch = LogWatch(opening: opening, pool: pool, hints: hints, wakes: wakes)
     var group = ServiceGroupConfiguration(
       services: [

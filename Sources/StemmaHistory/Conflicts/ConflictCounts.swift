@@ -14,6 +14,8 @@ package struct ConflictCounts: Sendable {
   package let scope: NarrowedScope
   private var extent = LogExtent()
   private var records: [RecordKey: Counts] = [:]
+  /// The sums, by stored model name.
+  private var models: [String: Counts] = [:]
   /// Conflicts between records.
   private var others = ConflictTally()
 
@@ -27,7 +29,7 @@ package struct ConflictCounts: Sendable {
     {
       for record in touched { try count(record, node) }
     } else {
-      records = [:]
+      (records, models) = ([:], [:])
       var filter = ConflictFilter()
       (filter.scope, filter.kinds) = (scope, [.value, .delete])
       try count(filter, node)
@@ -40,7 +42,10 @@ package struct ConflictCounts: Sendable {
   }
 
   private mutating func count(_ record: RecordKey, _ node: Node) throws(NodeError) {
-    records[record] = nil
+    if let old = records.removeValue(forKey: record) {
+      models[record.model]?.values -= old.values
+      models[record.model]?.deletions -= old.deletions
+    }
     guard let model = node.description.model(storedName: record.model) else { return }
     var filter = ConflictFilter(model: model)
     (filter.scope, filter.kinds, filter.key) = (scope, [.value, .delete], record.key)
@@ -55,8 +60,10 @@ package struct ConflictCounts: Sendable {
       let record = RecordKey(partition: partition, model: model.storedName, key: conflict.key)
       if conflict.kind == .delete {
         records[record, default: Counts()].deletions += 1
+        models[record.model, default: Counts()].deletions += 1
       } else {
         records[record, default: Counts()].values += 1
+        models[record.model, default: Counts()].values += 1
       }
     }
   }
@@ -64,10 +71,8 @@ package struct ConflictCounts: Sendable {
   /// By model name, as `conflicts --count` lists them.
   package func tally(_ description: EventDescription) -> ConflictTally {
     var found: [String: Counts] = [:]
-    for (record, counts) in records {
-      let model = description.model(storedName: record.model)?.name ?? record.model
-      found[model, default: Counts()].values += counts.values
-      found[model, default: Counts()].deletions += counts.deletions
+    for (model, counts) in models where counts.values + counts.deletions > 0 {
+      found[description.model(storedName: model)?.name ?? model] = counts
     }
     var tally = ConflictTally()
     for model in Set(found.keys).union(others.models).sorted() {

@@ -86,15 +86,15 @@ package struct LogFilter: Sendable {
 
   private func contains(_ event: Event, _ message: CommitMessage, _ text: String) -> Bool {
     for part in [message.text, message.author, message.source] {
-      if part?.contains(text) ?? false { return true }
+      if part?.hasBytes(of: text) ?? false { return true }
     }
-    if event.key.parts.contains(where: { $0.text.contains(text) }) { return true }
+    if event.key.parts.contains(where: { $0.text.hasBytes(of: text) }) { return true }
     return event.assignments.contains { assignment in
-      if assignment.field == Event.existenceField, ExistenceName.usual.contains(text) { return true }
+      if assignment.field == Event.existenceField, ExistenceName.usual.hasBytes(of: text) { return true }
       return switch assignment.value {
-      case .string(let value), .json(let value): value.contains(text)
+      case .string(let value), .json(let value): value.hasBytes(of: text)
       case .null: false
-      default: assignment.value.json.text.contains(text)
+      default: assignment.value.json.text.hasBytes(of: text)
       }
     }
   }
@@ -117,5 +117,22 @@ package struct LogFilter: Sendable {
     if case .position(let first) = since { range = first..<range.upperBound }
     if let end = until?.end { range = range.lowerBound..<max(range.lowerBound, end) }
     return range
+  }
+}
+
+extension String {
+  /// Whether the bytes of another text occur in this one. `contains` compares characters, which
+  /// takes fifty times as long.
+  fileprivate func hasBytes(of other: String) -> Bool {
+    var (text, wanted) = (self, other)
+    return text.withUTF8 { text in
+      wanted.withUTF8 { wanted in
+        guard let wanted = wanted.first.map({ ($0, wanted) }) else { return true }
+        guard text.count >= wanted.1.count else { return false }
+        return (0...text.count - wanted.1.count).contains { start in
+          text[start] == wanted.0 && text[start..<start + wanted.1.count].elementsEqual(wanted.1)
+        }
+      }
+    }
   }
 }
