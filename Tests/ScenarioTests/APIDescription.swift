@@ -15,7 +15,7 @@ struct APIDescription {
   func contradiction(_ answer: ServedNode.Answer, to method: String, _ path: String) -> String? {
     let resource = "/" + path.prefix { $0 != "?" }.split(separator: "/").joined(separator: "/")
     let status = "\(answer.status)"
-    guard let operation = at("paths", resource, method.lowercased()) else {
+    guard let operation = template(of: resource).flatMap({ at("paths", $0, method.lowercased()) }) else {
       return answer.status == 404 && answer.type == "application/problem+json"
         ? nil : "\(method) \(resource) is not described"
     }
@@ -34,6 +34,17 @@ struct APIDescription {
         with: Data(answer.body.utf8), options: .fragmentsAllowed)
       return contradiction(value, schema, at: "\(resource) \(status)")
     } catch { return "\(resource) \(status): \(error)" }
+  }
+
+  /// The described path, which may have parameters such as `{model}`.
+  private func template(of resource: String) -> String? {
+    guard let paths = at("paths"), paths[resource] == nil else { return resource }
+    let parts = resource.split(separator: "/")
+    return paths.keys.first { template in
+      let names = template.split(separator: "/")
+      return names.count == parts.count
+        && zip(names, parts).allSatisfy { $0 == $1 || $0.hasPrefix("{") }
+    }
   }
 
   private func at(_ names: String...) -> [String: Any]? {
