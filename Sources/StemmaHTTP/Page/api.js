@@ -31,7 +31,8 @@ const problemOf = async (response) => {
 export const request = async (path, { headers, ...options } = {}) => {
   let response;
   try {
-    response = await fetch(path, { ...options, headers: { ...authorization(), ...headers }, cache: "no-store" });
+    const all = { ...authorization(), ...headers };
+    response = await fetch(path, { ...options, headers: all, cache: "no-store" });
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw problem("The server does not answer.", 0);
@@ -41,7 +42,8 @@ export const request = async (path, { headers, ...options } = {}) => {
   return response;
 };
 
-const nextOf = (response) => /<([^>]*)>\s*;\s*rel="?next"?/.exec(response.headers.get("Link") ?? "")?.[1] ?? null;
+const nextOf = (response) =>
+  /<([^>]*)>\s*;\s*rel="?next"?/.exec(response.headers.get("Link") ?? "")?.[1] ?? null;
 
 export const read = async (path, parameters, options) => {
   const response = await request(address(path, parameters), options);

@@ -47,7 +47,8 @@ const newPage = (route) => {
 };
 
 const focusHeading = () => {
-  if (!isFirst && !main.contains(document.activeElement)) main.querySelector("h1")?.focus({ preventScroll: true });
+  const isElsewhere = !main.contains(document.activeElement);
+  if (!isFirst && isElsewhere) main.querySelector("h1")?.focus({ preventScroll: true });
   isFirst = false;
 };
 

@@ -49,7 +49,8 @@ const follower = (page, state, list, newer, onState) => {
     stop: () => abort?.abort(),
     start: () => {
       abort = new AbortController();
-      follow("/v1/events", state.filter, newest() ? identity(newest()) : "@0", abort.signal, onEvent, onState);
+      const last = newest() ? identity(newest()) : "@0";
+      follow("/v1/events", state.filter, last, abort.signal, onEvent, onState);
     },
   };
 };
@@ -69,12 +70,14 @@ export const open = async (page, route) => {
   }, { class: "live", "aria-pressed": String(state.isLive), title: "New events appear by themselves" });
   const list = longList({
     page, label: "Events", empty: "No event passes the filter.",
-    make: (event, index) => row(event, index, list.size, eventLink(identity(event), parameters()), state.opened === identity(event)),
+    make: (event, index) => row(event, index, list.size,
+      eventLink(identity(event), parameters()), state.opened === identity(event)),
     onPage: (items) => { if (!state.opened) page.ready(items); },
     onScroll: () => { if (list.isAtTop()) stream.take(); },
   });
   const panel = sidePanel(page, "Event", list, toList);
-  const stream = follower(page, state, list, newer, (isConnected) => live.classList.toggle("waiting", !isConnected));
+  const stream = follower(page, state, list, newer,
+    (isConnected) => live.classList.toggle("waiting", !isConnected));
   const showEvent = ({ name, query }) => {
     state.opened = name;
     list.redraw();

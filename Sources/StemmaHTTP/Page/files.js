@@ -7,14 +7,20 @@ import { go } from "./route.js";
 
 const range = (values, f = String) => (values ? values.map(f).join(" – ") : "–");
 
+/** A column as longTable has it; "#" before its label marks numbers. */
 const column = (label, text, more) => ({
-  label: label.replace("#", ""), text, cell: (item) => data(text(item)), class: label.startsWith("#") && "number", ...more,
+  label: label.replace("#", ""), text, cell: (item) => data(text(item)),
+  class: label.startsWith("#") && "number", ...more,
 });
+
+const ratioText = ({ rawBytes, storedBytes }) =>
+  (storedBytes > 0 ? (rawBytes / storedBytes).toFixed(2) : "–");
 
 const columnsOf = (files) => {
   const largest = Math.max(...files.map(({ storedBytes }) => storedBytes));
   return [
-    column("File", ({ file }) => file, { cell: (row) => el("a", { href: `#/files/${row.number}` }, data(row.file)) }),
+    column("File", ({ file }) => file,
+      { cell: (row) => el("a", { href: `#/files/${row.number}` }, data(row.file)) }),
     column("Kind", ({ kind }) => kind),
     column("#Positions", ({ positions }) => range(positions)),
     column("Times", ({ times }) => range(times, time), { most: 46 }),
@@ -22,7 +28,7 @@ const columnsOf = (files) => {
     column("#Raw", ({ rawBytes }) => bytes(rawBytes)),
     column("#Stored", ({ storedBytes }) => bytes(storedBytes)),
     column("Share", () => "", { most: 12, cell: ({ storedBytes }) => sizeBar(storedBytes, largest) }),
-    column("#Ratio", ({ rawBytes, storedBytes }) => (storedBytes > 0 ? (rawBytes / storedBytes).toFixed(2) : "–")),
+    column("#Ratio", ratioText),
     column("#Partitions", ({ partitions }) => number(partitions)),
     column("#Blocks", ({ blocks }) => number(blocks)),
     column("State", ({ corruption }) => (corruption === null ? "sound" : `corrupt: ${corruption}`)),
@@ -31,20 +37,32 @@ const columnsOf = (files) => {
 
 const isCorrupt = ({ corruption }) => corruption.length > 0;
 const nameOf = ({ part, number: n }) => (n === undefined ? part : `${part} ${n}`);
-const flawText = ({ corruption }) => corruption.map(({ offset, what }) => `at ${number(offset)}: ${what}`).join("; ");
+const flawText = ({ corruption }) =>
+  corruption.map(({ offset, what }) => `at ${number(offset)}: ${what}`).join("; ");
 
+const factText = ({ facts: known }) => Object.entries(known).map((pair) => pair.join(" ")).join(", ");
+
+const partNode = (part, index, x, scale) => {
+  const title = `${nameOf(part)}: ${bytes(part.bytes)} at ${number(part.offset)} ${flawText(part)}`;
+  const width = Math.max(0.8, part.bytes * scale - 0.6);
+  const className = isCorrupt(part) ? "corrupt" : index % 2 > 0 && "odd";
+  return svg("rect.part", { class: className, x, y: 0, width, height: 40 }, svg("title", title));
+};
+
+/** The parts of a file beside each other, as wide as their shares of its bytes. */
 const strip = ({ parts, bytes: size }) => {
   const scale = 1000 / Math.max(1, parts.reduce((sum, part) => sum + part.bytes, 0));
   let x = 0;
   const rects = parts.map((part, index) => {
-    const title = `${nameOf(part)}: ${bytes(part.bytes)} at ${number(part.offset)} ${flawText(part)}`;
-    const rect = svg("rect.part", { class: isCorrupt(part) ? "corrupt" : index % 2 > 0 && "odd", x, y: 0, height: 40,
-      width: Math.max(0.8, part.bytes * scale - 0.6) }, svg("title", title));
+    const rect = partNode(part, index, x, scale);
     x += part.bytes * scale;
     return rect;
   });
-  const label = `${number(parts.length)} parts, ${bytes(size)}, ${number(parts.filter(isCorrupt).length)} corrupt`;
-  return svg("svg.strip", { viewBox: "0 0 1000 40", preserveAspectRatio: "none", role: "img", "aria-label": label }, rects);
+  const corrupt = parts.filter(isCorrupt).length;
+  return svg("svg.strip", {
+    viewBox: "0 0 1000 40", preserveAspectRatio: "none", role: "img",
+    "aria-label": `${number(parts.length)} parts, ${bytes(size)}, ${number(corrupt)} corrupt`,
+  }, rects);
 };
 
 const partColumns = [
@@ -53,7 +71,7 @@ const partColumns = [
   column("#Bytes", (part) => number(part.bytes)),
   column("#Keys", ({ keys }) => (keys === undefined ? "" : number(keys))),
   column("Checked", ({ checked }) => ({ true: "yes", false: "no" })[checked] ?? ""),
-  column("Facts", ({ facts: known }) => Object.entries(known).map((pair) => pair.join(" ")).join(", "), { most: 70 }),
+  column("Facts", factText, { most: 70 }),
   column("Corruption", flawText, { most: 60 }),
 ];
 

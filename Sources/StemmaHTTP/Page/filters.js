@@ -4,8 +4,9 @@ import { operations } from "./format.js";
 import { query } from "./route.js";
 
 const texts = [
-  ["key", "Key", "part=value"], ["partition", "Partition", "pattern"], ["origin", "Origin", ""], ["author", "Author", ""],
-  ["field", "Field", ""], ["commit", "Commit", ""], ["since", "Since", "2h, @17, 2026-11-21"], ["until", "Until", "time or @17"],
+  ["key", "Key", "part=value"], ["partition", "Partition", "pattern"], ["origin", "Origin", ""],
+  ["author", "Author", ""], ["field", "Field", ""], ["commit", "Commit", ""],
+  ["since", "Since", "2h, @17, 2026-11-21"], ["until", "Until", "time or @17"],
 ];
 const names = ["grep", "model", "op", ...texts.map(([name]) => name)];
 
@@ -17,7 +18,8 @@ export const filterOf = (parameters) =>
   query(Object.fromEntries(names.map((name) => [name, parameters.getAll(name)])));
 
 export const filterForm = (filter, models, extra, onChange) => {
-  const search = input("grep", shown(filter, "grep"), { type: "search", placeholder: "message, author, key, value" });
+  const search = input("grep", shown(filter, "grep"),
+    { type: "search", placeholder: "message, author, key, value" });
   const controls = {
     grep: search,
     model: select("model", [["", "all"], ...models.map(({ name }) => name)], filter.get("model")),
@@ -36,9 +38,9 @@ export const filterForm = (filter, models, extra, onChange) => {
     el("summary", used > 0 ? `More filters (${used} set)` : "More filters"),
     el("div.grid", texts.map(([name, label]) => labelled(label, controls[name]))));
   const element = form({ class: "filters", role: "search", "aria-label": "Filter events" }, apply,
-    el("div.line",
-      labelled("Search", search, { class: "field grow" }), labelled("Model", controls.model), labelled("Operation", controls.op),
-      submitButton("Filter", ""), [...filter].length > 0 && button("Clear", clear, { class: "quiet" }), extra),
+    el("div.line", labelled("Search", search, { class: "field grow" }),
+      labelled("Model", controls.model), labelled("Operation", controls.op), submitButton("Filter", ""),
+      [...filter].length > 0 && button("Clear", clear, { class: "quiet" }), extra),
     more);
   [controls.model, controls.op].forEach((control) => control.addEventListener("change", apply));
   return { element, search };

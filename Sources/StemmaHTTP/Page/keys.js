@@ -3,7 +3,9 @@ import { button, el, openDialog } from "./dom.js";
 import { go, viewLink } from "./route.js";
 import { nextTheme } from "./theme.js";
 
-const places = { o: "overview", e: "events", r: "records", c: "conflicts", d: "compare", f: "files", s: "sql", p: "peers" };
+const places = {
+  o: "overview", e: "events", r: "records", c: "conflicts", d: "compare", f: "files", s: "sql", p: "peers",
+};
 
 const help = [
   ["/", "Search or filter"],
@@ -19,8 +21,10 @@ const help = [
   ["?", "This help"],
 ];
 
+const helpRow = ([key, text]) => el("tr", el("th", { scope: "row" }, el("kbd", key)), el("td", text));
+
 const showHelp = () => openDialog("Keys", (dialog) => [
-  el("table", el("tbody", help.map(([key, text]) => el("tr", el("th", { scope: "row" }, el("kbd", key)), el("td", text))))),
+  el("table", el("tbody", help.map(helpRow))),
   el("div.buttons", button("Close", () => dialog.close())),
 ]);
 
@@ -62,4 +66,5 @@ const onKey = (event, page) => {
   action(event);
 };
 
-export const listenToKeys = (currentPage) => document.addEventListener("keydown", (event) => onKey(event, currentPage()));
+export const listenToKeys = (currentPage) =>
+  document.addEventListener("keydown", (event) => onKey(event, currentPage()));

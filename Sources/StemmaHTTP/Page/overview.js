@@ -10,6 +10,9 @@ const card = (title, ...content) => el("section.card", el("h2", title), content)
 const wide = (title, ...content) => el("section.card.wide", el("h2", title), content);
 const none = () => el("p.status", "None.");
 
+const figure = ([label, value, href]) =>
+  el("div", el("dt", label), el("dd", href ? el("a", { href }, value) : value));
+
 const figures = (status) => el("dl.figures", [
   ["Events", number(status.events), "#/events"],
   ["Records", number(status.records), "#/records"],
@@ -18,7 +21,7 @@ const figures = (status) => el("dl.figures", [
   ["Dangling references", number(status.danglingReferences), link("conflicts", { kind: "dangling" })],
   ["Log", `${bytes(status.logBytes)} in ${count(status.files, "file")}`, "#/files"],
   ["Tables", bytes(status.tableBytes)],
-].map(([label, value, href]) => el("div", el("dt", label), el("dd", href ? el("a", { href }, value) : value))));
+].map(figure));
 
 const notices = (status) => {
   const list = (items, title, className) => items.map((item) => el("li", { class: className }, title,
@@ -39,10 +42,14 @@ const conflictCard = (counts) => {
     : table("Open conflicts", ["Model", ...kinds.map((kind) => `#${kind}`)], rows));
 };
 
+const exchangeNode = ({ problem, lastExchange }) => {
+  if (problem) return el("span.bad", data(problem));
+  return lastExchange ? ago(lastExchange.time) : "never";
+};
+
 const peerCard = (peers) => card("Peers", peers.length === 0 ? none()
   : table("Peers", ["Peer", "Lag", "Last exchange"], peers.map((peer) => [
-    el("a", { href: "#/peers" }, data(peer.name)), lagText(peer),
-    peer.problem ? el("span.bad", data(peer.problem)) : peer.lastExchange ? ago(peer.lastExchange.time) : "never"])));
+    el("a", { href: "#/peers" }, data(peer.name)), lagText(peer), exchangeNode(peer)])));
 
 const partitionTable = (rows) => barTable("Largest partitions", ["Partition", "#Events"],
   rows.map(({ partition, events }) => ({ size: events,

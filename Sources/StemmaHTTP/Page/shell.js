@@ -56,7 +56,11 @@ export const askForToken = (main, onToken) => {
   const secret = input("token", "", { type: "password", required: true, dir: "ltr" });
   document.title = "Token needed – Stemma";
   main.dataset.view = "token";
-  put(main, form({ class: "token" }, () => { setToken(secret.value.trim()); onToken(); }, el("h1", "Token needed"),
+  const submit = () => {
+    setToken(secret.value.trim());
+    onToken();
+  };
+  put(main, form({ class: "token" }, submit, el("h1", "Token needed"),
     el("p", "This server answers only with a token. `stemma token create` makes one; it stays in this tab."),
     labelled("Token", secret), submitButton("Continue")));
   main.dataset.ready = "true";
