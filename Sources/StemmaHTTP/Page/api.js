@@ -23,6 +23,10 @@ const authorization = () => {
 let onDenied = () => {};
 export const whenDenied = (f) => { onDenied = f; };
 
+let onMissing = () => {};
+/** `f` gets the sentence of an answer that lacks events, because corruption hides them. */
+export const whenMissing = (f) => { onMissing = f; };
+
 const problemOf = async (response) => {
   const body = await response.json().catch(() => ({}));
   return problem(body.title ?? `The server answered ${response.status}.`, response.status);
@@ -39,6 +43,8 @@ export const request = async (path, { headers, ...options } = {}) => {
   }
   if (response.status === 401) onDenied();
   if (!response.ok) throw await problemOf(response);
+  const missing = response.headers.get("Stemma-Missing-Events");
+  if (missing) onMissing(missing);
   return response;
 };
 

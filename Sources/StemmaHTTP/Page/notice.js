@@ -1,5 +1,5 @@
 // What happened: short notices at the bottom, and a live region for screen readers.
-import { button, el, openDialog, put } from "./dom.js";
+import { button, data, el, openDialog, put } from "./dom.js";
 
 let pending = null;
 let timer = null;
@@ -23,6 +23,12 @@ export const notify = (text, { isBad = false, action = null } = {}) => {
   put(region, notice);
   if (!isBad) announce(text);
   if (!isBad && !action) setTimeout(close, 8000);
+};
+
+export const bannerOf = (sentence) => {
+  const text = sentence.replace(/^./, (first) => first.toUpperCase()).replace(/\.?$/, ".");
+  return el("div.problem.banner", { role: "alert" },
+    el("p", el("strong.bad", "Corruption hides events. "), data(text)));
 };
 
 export const confirm = (title, text, label) => new Promise((resolve) => {
