@@ -23,12 +23,24 @@ const figures = (status) => el("dl.figures", [
   ["Tables", bytes(status.tableBytes)],
 ].map(figure));
 
+const corruptionNode = ({ file, offset, what }) => el("li.bad", "Corrupt: ",
+  el("a", { href: "#/files" }, data(file)), ` at byte ${number(offset)}: `, data(what));
+
+const lossNode = ({ partition, origin, from, to }) => el("li.bad", "Lost: ",
+  from === to ? `event ${from}` : `events ${from} to ${to}`, " of ", data(origin), " in ",
+  el("a", { href: link("events", { partition }) }, data(partition)));
+
+const differenceNode = ({ field, type, peer, peerType }) => el("li", "Schema differs: ", data(field), " is ",
+  data(type ?? "absent"), " here and ", data(peerType ?? "absent"), " at ", data(peer));
+
 const notices = (status) => {
-  const list = (items, title, className) => items.map((item) => el("li", { class: className }, title,
-    data(typeof item === "string" ? item : Object.values(item).join(", "))));
-  const rows = [list(status.corruption, "Corrupt: ", "bad"), list(status.missing, "Lost events: ", "bad"),
-    list(status.unrecognizedFiles, "Unrecognized file: "), list(status.schemaDifferences, "Schema differs: "),
-    list(status.notices, "")].flat();
+  const rows = [
+    ...status.corruption.map(corruptionNode),
+    ...status.missing.map(lossNode),
+    ...status.unrecognizedFiles.map((file) => el("li", "Unrecognized file: ", data(file))),
+    ...status.schemaDifferences.map(differenceNode),
+    ...status.notices.map((text) => el("li", data(text))),
+  ];
   return rows.length > 0 && wide("Notices", el("ul.plain", rows));
 };
 
