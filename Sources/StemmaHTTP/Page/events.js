@@ -61,9 +61,11 @@ export const open = async (page, route) => {
   const parameters = () => replaced(state.filter, { live: state.isLive ? null : "off" });
   const toList = () => go(link("events", parameters()));
   const newer = button("", () => list.toTop(), { class: "newer", hidden: true });
-  const live = button([el("span.dot", { "aria-hidden": "true" }), "Live"], () => {
+  const broken = el("span", { hidden: true }, ", not connected");
+  const live = button([el("span.dot", { "aria-hidden": "true" }), el("span", "Live", broken)], () => {
     state.isLive = !state.isLive;
     live.setAttribute("aria-pressed", String(state.isLive));
+    showConnection(true);
     if (state.isLive) stream.start();
     else stream.stop();
     go(state.opened ? eventLink(state.opened, parameters()) : link("events", parameters()));
@@ -76,8 +78,12 @@ export const open = async (page, route) => {
     onScroll: () => { if (list.isAtTop()) stream.take(); },
   });
   const panel = sidePanel(page, "Event", list, toList);
-  const stream = follower(page, state, list, newer,
-    (isConnected) => live.classList.toggle("waiting", !isConnected));
+  const showConnection = (isConnected) => {
+    if (broken.hidden !== isConnected) announce(isConnected ? "Connected again" : "Not connected");
+    broken.hidden = isConnected;
+    live.classList.toggle("waiting", !isConnected);
+  };
+  const stream = follower(page, state, list, newer, showConnection);
   const showEvent = ({ name, query }) => {
     state.opened = name;
     list.redraw();
