@@ -1,18 +1,28 @@
 // The filter form of the log.
 import { button, el, form, input, labelled, select, submitButton } from "./dom.js";
-import { operations } from "./format.js";
+import { operations, readableKey, typedKey } from "./format.js";
 import { query } from "./route.js";
 
 const texts = [
-  ["key", "Key", "part=value"], ["partition", "Partition", "pattern"], ["origin", "Origin", ""],
-  ["author", "Author", ""], ["field", "Field", ""], ["commit", "Commit", ""],
+  ["key", "Key (with a model)", "value, or part=value"], ["partition", "Partition", "pattern"],
+  ["origin", "Origin", ""], ["author", "Author", ""], ["field", "Field", ""], ["commit", "Commit", ""],
   ["since", "Since", "2h, @17, 2026-11-21"], ["until", "Until", "time or @17"],
 ];
 const names = ["grep", "model", "op", ...texts.map(([name]) => name)];
 
-const isSingle = (name) => ["key", "since", "until"].includes(name);
-const shown = (filter, name) => filter.getAll(name).join(" | ");
+const isSingle = (name) => ["since", "until"].includes(name);
+const shown = (filter, name) =>
+  (name === "key" ? readableKey(filter.get("key") ?? "") : filter.getAll(name).join(" | "));
+
+/** The values of a filter; several are typed with "|" between them. */
 const values = (name, text) => (isSingle(name) ? [text.trim()] : text.split("|").map((part) => part.trim()));
+
+/** An untouched key stays as it is: its readable form can be ambiguous. */
+const keyOf = (filter, models, { model, key }) => {
+  if (!key.value.trim()) return "";
+  if (key.value === key.defaultValue && model.value === (filter.get("model") ?? "")) return filter.get("key");
+  return typedKey(key.value, models.find(({ name }) => name === model.value)?.key ?? []);
+};
 
 export const filterOf = (parameters) =>
   query(Object.fromEntries(names.map((name) => [name, parameters.getAll(name)])));
@@ -27,8 +37,10 @@ export const filterForm = (filter, models, extra, onChange) => {
     ...Object.fromEntries(texts.map(([name, , placeholder]) =>
       [name, input(name, shown(filter, name), { placeholder })])),
   };
-  const apply = () => onChange(query(Object.fromEntries(
-    names.map((name) => [name, values(name, controls[name].value)]))));
+  const apply = () => onChange(query({
+    ...Object.fromEntries(names.map((name) => [name, values(name, controls[name].value)])),
+    key: keyOf(filter, models, controls),
+  }));
   const clear = () => {
     names.forEach((name) => { controls[name].value = ""; });
     apply();

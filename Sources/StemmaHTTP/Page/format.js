@@ -65,6 +65,29 @@ export const keyOf = (form) => Object.fromEntries(form.split("&").map((part) => 
   return [decodeURIComponent(part.slice(0, at)), decodeURIComponent(part.slice(at + 1))];
 }));
 
+const decoded = (text) => {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+};
+
+/** A key as a person reads and types it, without the encoding. */
+export const readableKey = (form) => form.split("&").map(decoded).join(" ");
+
+/**
+ * The form of a key that a person types: `978-0`, `site=berlin&number=1`, or `site=berlin number=1`.
+ * `names` are those of its parts; a text without any is the value of the only part.
+ */
+export const typedKey = (text, names) => {
+  const name = names.length > 0 ? names.join("|") : "\\w+";
+  const [first, ...rest] = text.trim().split(new RegExp(`(?:^|[&,\\s]+)(${name})=`));
+  if (first !== "" || rest.length === 0) return encodeURIComponent(decoded(text.trim()));
+  const parts = rest.map((part, index) => (index % 2 === 0 ? [part, decoded(rest[index + 1].trim())] : null));
+  return parts.filter(Boolean).map(keyPart).join("&");
+};
+
 export const recordAnchor = ({ model, key }) => (keyForm(key) === null ? recordNode(model, key)
   : el("a", { href: recordLink(model, keyForm(key)) }, recordNode(model, key)));
 
