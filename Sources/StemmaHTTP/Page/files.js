@@ -92,7 +92,8 @@ const openFile = async (page, name) => {
   page.show(page.heading(`File ${name}`, el("div.buttons", el("a.button", { href: "#/files" }, "All files"))),
     flaws("This file is corrupt", corruptParts.map(([part, index]) =>
       [button(nameOf(part), () => table.activate(index), { class: "inline" }), flawText(part)])),
-    file.corrupt && corruptParts.length === 0 && el("p.problem.bad", { role: "alert" }, "This file is corrupt."),
+    file.corrupt && corruptParts.length === 0
+      && el("p.problem.bad", { role: "alert" }, "This file is corrupt."),
     facts([["File", data(file.file)], ["Format", file.format], ["Bytes", number(file.bytes)]]),
     strip(file), table.element);
   table.fill(file.parts);

@@ -1,6 +1,7 @@
 // Keys that work everywhere. A view adds its own as `page.keys`.
 import { button, el, openDialog } from "./dom.js";
 import { go, viewLink } from "./route.js";
+import { focusNotice } from "./notice.js";
 import { nextTheme } from "./theme.js";
 
 const places = {
@@ -17,6 +18,7 @@ const help = [
   ["1 … 9", "Choose a candidate"],
   ["e", "Edit a record; in a merge, write a value"],
   ["Ctrl+Enter", "Run, or save"],
+  ["n", "Go to the notice, such as to undo"],
   ["t", "Theme: system, light, dark"],
   ["?", "This help"],
 ];
@@ -39,6 +41,7 @@ const common = (page) => ({
   ArrowDown: () => page.list?.move(1),
   ArrowUp: () => page.list?.move(-1),
   g: () => { prefix = Date.now(); },
+  n: focusNotice,
   t: nextTheme,
   "?": showHelp,
   Escape: () => page.back?.(),

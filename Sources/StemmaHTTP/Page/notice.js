@@ -14,14 +14,28 @@ export const announce = (text) => {
   }, 50);
 };
 
+const region = () => document.getElementById("notices");
+
+export const focusNotice = () => region().querySelector("button")?.focus();
+
+/** Shows a notice in place of the last one. With an action, or if bad, it stays until it is closed. */
 export const notify = (text, { isBad = false, action = null } = {}) => {
-  const region = document.getElementById("notices");
-  const close = () => notice.remove();
-  const act = action && button(action.label, () => { close(); action.run(); }, { class: "primary" });
-  const notice = el("div", { class: isBad ? "notice bad" : "notice", role: isBad && "alert" },
-    el("span", text), act, button("Close", close, { class: "quiet" }));
-  put(region, notice);
-  if (!isBad) announce(text);
+  const close = () => {
+    // The focus would be lost with the notice.
+    if (notice.contains(document.activeElement)) document.querySelector("h1")?.focus();
+    notice.remove();
+  };
+  const act = action && button([action.label, el("kbd", { "aria-hidden": "true" }, "n")],
+    () => { close(); action.run(); }, { class: "primary" });
+  const onKey = (event) => {
+    if (event.key !== "Escape") return;
+    event.preventDefault();
+    close();
+  };
+  const notice = el("div.notice", { class: isBad && "bad", role: isBad && "alert", on: { keydown: onKey } },
+    data(text, "grow"), act, button("Close", close, { class: "quiet" }));
+  put(region(), notice);
+  if (!isBad) announce(action ? `${text} Press n to reach ${action.label}.` : text);
   if (!isBad && !action) setTimeout(close, 8000);
 };
 
