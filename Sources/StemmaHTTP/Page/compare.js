@@ -43,14 +43,14 @@ const details = (difference) => [
 ];
 
 const countNodes = (items, isWhole) => [Object.keys(signs).map((kind) =>
-  [signNode(kind, ` ${number(items.filter(({ change }) => change === kind).length)} ${kind}`), "  "]),
+  signNode(kind, ` ${number(items.filter(({ change }) => change === kind).length)} ${kind}`)),
 !isWhole && el("span.dim", "so far; scroll for more")];
 
 export const open = async (page, route) => {
   const state = Object.fromEntries(["from", "to", "peer", "model"]
     .map((name) => [name, route.query.get(name) ?? ""]));
   const [schema, peers] = await Promise.all([models(), peerNames(page)]);
-  const counts = el("p", { role: "status" });
+  const counts = el("p.counts", { role: "status" });
   const list = longList({
     page, label: "Differences", empty: "No record differs.",
     make: (difference, index) => row(difference, index, list.size, () =>

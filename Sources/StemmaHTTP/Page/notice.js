@@ -22,7 +22,8 @@ export const focusNotice = () => region().querySelector("button")?.focus();
 export const notify = (text, { isBad = false, action = null } = {}) => {
   const close = () => {
     // The focus would be lost with the notice.
-    if (notice.contains(document.activeElement)) document.querySelector("h1")?.focus();
+    const isInside = notice.contains(document.activeElement);
+    if (isInside) (document.querySelector("h1") ?? document.getElementById("main")).focus();
     notice.remove();
   };
   const act = action && button([action.label, el("kbd", { "aria-hidden": "true" }, "n")],
