@@ -23,6 +23,10 @@ const authorization = () => {
 let onDenied = () => {};
 export const whenDenied = (f) => { onDenied = f; };
 
+let onMissing = () => {};
+/** `f` gets the sentence of an answer that lacks events, because corruption hides them. */
+export const whenMissing = (f) => { onMissing = f; };
+
 const problemOf = async (response) => {
   const body = await response.json().catch(() => ({}));
   return problem(body.title ?? `The server answered ${response.status}.`, response.status);
@@ -31,17 +35,21 @@ const problemOf = async (response) => {
 export const request = async (path, { headers, ...options } = {}) => {
   let response;
   try {
-    response = await fetch(path, { ...options, headers: { ...authorization(), ...headers }, cache: "no-store" });
+    const all = { ...authorization(), ...headers };
+    response = await fetch(path, { ...options, headers: all, cache: "no-store" });
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw problem("The server does not answer.", 0);
   }
   if (response.status === 401) onDenied();
   if (!response.ok) throw await problemOf(response);
+  const missing = response.headers.get("Stemma-Missing-Events");
+  if (missing) onMissing(missing);
   return response;
 };
 
-const nextOf = (response) => /<([^>]*)>\s*;\s*rel="?next"?/.exec(response.headers.get("Link") ?? "")?.[1] ?? null;
+const nextOf = (response) =>
+  /<([^>]*)>\s*;\s*rel="?next"?/.exec(response.headers.get("Link") ?? "")?.[1] ?? null;
 
 export const read = async (path, parameters, options) => {
   const response = await request(address(path, parameters), options);

@@ -1,7 +1,8 @@
 // Starts the page and shows the view that the address names.
-import { get, takeToken, whenDenied } from "./api.js";
+import { get, takeToken, whenDenied, whenMissing } from "./api.js";
 import { button, data, el, put } from "./dom.js";
 import { listenToKeys } from "./keys.js";
+import { bannerOf } from "./notice.js";
 import { parse } from "./route.js";
 import { askForToken, buildRail, markView, showConflictCount, showNode, views } from "./shell.js";
 
@@ -28,7 +29,13 @@ const newPage = (route) => {
       main.dataset.ready = "true";
     },
     setTitle,
-    show: (...nodes) => { if (page === own) put(main, ...nodes); },
+    show: (...nodes) => { if (page === own) put(main, own.banner, ...nodes); },
+    /** Says once per view that events are missing; a view that shows later brings the banner along. */
+    warn: (sentence) => {
+      if (own.banner) return;
+      own.banner = bannerOf(sentence);
+      if (main.hasChildNodes()) main.prepend(own.banner);
+    },
     heading: (title, ...rest) => {
       setTitle(title);
       return el("header.head", el("h1", { tabindex: "-1" }, data(title)), ...rest);
@@ -47,7 +54,8 @@ const newPage = (route) => {
 };
 
 const focusHeading = () => {
-  if (!isFirst && !main.contains(document.activeElement)) main.querySelector("h1")?.focus({ preventScroll: true });
+  const isElsewhere = !main.contains(document.activeElement);
+  if (!isFirst && isElsewhere) main.querySelector("h1")?.focus({ preventScroll: true });
   isFirst = false;
 };
 
@@ -92,6 +100,7 @@ whenDenied(() => {
   page = null;
   askForToken(main, restart);
 });
+whenMissing((sentence) => page?.warn(sentence));
 window.addEventListener("hashchange", () => { takeToken(); start(false); });
 window.addEventListener("stemma:changed", countConflicts);
 listenToKeys(() => page);

@@ -5,6 +5,8 @@ import { isSame, kindText, timeNode, timestampTime, valueNode } from "./format.j
 import { differenceNode } from "./linediff.js";
 import { eventLink } from "./route.js";
 
+const key = (name) => el("kbd", { "aria-hidden": "true" }, name);
+
 const about = ({ author, origin, timestamp, version, event }, events) => {
   const known = events.get(event);
   return el("p.about", author && [data(author, "strong"), " at "], data(origin, "strong"), ", ",
@@ -13,7 +15,7 @@ const about = ({ author, origin, timestamp, version, event }, events) => {
     known?.message && [el("br"), data(known.message, "message")]);
 };
 
-/** The choice that stands for a candidate. Other partitions can have events of the same name; numbers are safe. */
+/** The choice that stands for a candidate; by number where several candidates have the name of its event. */
 export const choiceOf = ({ kind, candidates }, { n, value, event }) => {
   const label = `candidate ${n}`;
   if (kind === "dangling") return null;
@@ -30,10 +32,13 @@ const candidateNode = (conflict, candidate, state, choose) => {
   const isChosen = state.isChosen(choice?.body);
   const [label, text] = wordsOf(conflict, candidate);
   const { n, value } = candidate;
-  return el("div.candidate", { class: isChosen && "chosen", "data-candidate": n, "data-value": JSON.stringify(value) },
-    el("h3", `Candidate ${n}`, n === 1 && el("span.tag", "shown"), isChosen && el("span.tag.taken", "chosen")),
+  return el("div.candidate",
+    { class: isChosen && "chosen", "data-candidate": n, "data-value": JSON.stringify(value) },
+    el("h3", `Candidate ${n}`, n === 1 && el("span.tag", "shown"),
+      isChosen && el("span.tag.taken", "chosen")),
     about(candidate, state.events), el("div.content", text ?? differenceNode(conflict.ancestor, value)),
-    choice && button([label, el("kbd", { "aria-hidden": "true" }, n)], () => choose(choice), { "aria-pressed": String(isChosen) }));
+    choice && button([label, key(n)], () => choose(choice),
+      { "aria-pressed": String(isChosen) }));
 };
 
 const ancestorNode = ({ ancestor }) => el("div.candidate.ancestor", el("h3", "Common ancestor"),
@@ -61,28 +66,40 @@ const ownEditor = (conflict, { type, chosen }, use) => {
 
 const danglingChoices = ({ target, isChosen }, choose) => {
   const parts = (target?.key ?? ["id"]).map((name) => [name, input(name, "")]);
-  const submit = () =>
-    choose({ body: { set: Object.fromEntries(parts.map(([name, { value }]) => [name, value])) }, label: "another record" });
+  const submit = () => {
+    const key = Object.fromEntries(parts.map(([name, { value }]) => [name, value]));
+    choose({ body: { set: key }, label: "another record" });
+  };
   const pick = (label, body) => button(label, () => choose({ body, label: label.toLowerCase() }),
     { "aria-pressed": String(isChosen(body)) });
   return el("div.own", form({ class: "line" }, submit,
     parts.map(([name, control]) => labelled([data(target?.name ?? "Record"), " ", data(name)], control)),
     submitButton("Link this record", "")),
-  el("div.buttons", pick("Clear the reference", { unlink: true }), pick("Delete the record", { delete: true })));
+  el("div.buttons",
+    pick("Clear the reference", { unlink: true }), pick("Delete the record", { delete: true })));
 };
 
+const ownValue = (conflict, state, act) => (state.isEditing ? ownEditor(conflict, state, act.choose)
+  : button(["Write a value of your own", key("e")], act.edit, { class: "quiet" }));
+
+const chosenNode = ({ chosen }, act) => el("span.dim", chosen
+  ? ["Chosen: ", chosen.label, " ", button("Leave open", () => act.choose(null), { class: "quiet" })]
+  : "Open");
+
+/** `state` is what the merge knows of this conflict; `act` chooses, or opens the editor. */
 export const conflictNode = (conflict, index, state, act) => {
   const { kind, field } = conflict;
   state.isChosen = (body) => Boolean(state.chosen && body && isSame(state.chosen.body, body));
-  return el("section.conflict", { class: state.isCurrent && "current", "data-field": field ?? "", "data-kind": kind,
-    "aria-labelledby": `conflict${index}` },
-  el("header", el("h2", { id: `conflict${index}`, tabindex: "-1" },
+  const title = `conflict${index}`;
+  return el("section.conflict", {
+    class: state.isCurrent && "current", "aria-labelledby": title,
+    "data-field": field ?? "", "data-kind": kind,
+  },
+  el("header", el("h2", { id: title, tabindex: "-1" },
     data(kind === "delete" ? "existence" : field ?? "whole record"), el("span.kind", kindText(kind))),
-  el("span.dim", state.chosen
-    ? ["Chosen: ", state.chosen.label, " ", button("Leave open", () => act.choose(null), { class: "quiet" })] : "Open")),
+  chosenNode(state, act)),
   el("div.candidates", kind === "value" && ancestorNode(conflict),
     conflict.candidates.map((candidate) => candidateNode(conflict, candidate, state, act.choose))),
   kind === "dangling" && danglingChoices(state, act.choose),
-  kind === "value" && field !== null && (state.isEditing ? ownEditor(conflict, state, act.choose)
-    : button(["Write a value of your own", el("kbd", { "aria-hidden": "true" }, "e")], act.edit, { class: "quiet" })));
+  kind === "value" && field !== null && ownValue(conflict, state, act));
 };

@@ -14,7 +14,10 @@ const monthStart = (milliseconds, size, step) => {
 };
 
 /** Each span knows its beginning around a time, and the beginning of the next one. */
-const months = (size) => ({ start: (time) => monthStart(time, size, 0), next: (time) => monthStart(time, size, 1) });
+const months = (size) => ({
+  start: (time) => monthStart(time, size, 0),
+  next: (time) => monthStart(time, size, 1),
+});
 const weekStart = (time) => time - ((new Date(time).getUTCDay() + 6) % 7) * day;
 const spans = [
   { name: "day", start: (time) => time, next: (time) => time + day },
@@ -27,7 +30,8 @@ const spans = [
 const barsOf = (days, span) => {
   const last = Date.parse(days.at(-1).date);
   const bars = [];
-  for (let from = span.start(Date.parse(days[0].date)); from <= last && bars.length <= mostBars; from = span.next(from)) {
+  let from = span.start(Date.parse(days[0].date));
+  for (; from <= last && bars.length <= mostBars; from = span.next(from)) {
     bars.push({ from, to: span.next(from) - day, events: 0 });
   }
   return bars;
@@ -50,7 +54,8 @@ const summary = (span, bars) => {
   const total = bars.reduce((sum, bar) => sum + bar.events, 0);
   const top = bars.reduce((best, bar) => (bar.events > best.events ? bar : best));
   return `Events per ${span.name}, ${dateText(bars[0].from)} to ${dateText(bars.at(-1).to)}: `
-    + `${number(total)} in all; most, ${number(top.events)}, ${top.from === top.to ? "on" : "in"} ${spanText(top)}.`;
+    + `${number(total)} in all; most, ${number(top.events)}, `
+    + `${top.from === top.to ? "on" : "in"} ${spanText(top)}.`;
 };
 
 const barLinks = (bars) => {

@@ -10,12 +10,14 @@ import { go, link, query } from "./route.js";
 const signs = { added: "+", removed: "−", changed: "~" };
 const signNode = (change, ...text) => el("span", { class: `sign ${change}` }, signs[change], text);
 
-const peerNames = (page) => page.get("/v1/status").then(({ peers }) => peers.map(({ name }) => name)).catch(() => null);
+const peerNames = (page) => page.get("/v1/status")
+  .then(({ peers }) => peers.map(({ name }) => name)).catch(() => null);
 
 const compareForm = (page, state, schema, peers) => {
   const from = input("from", state.from, { placeholder: "yesterday, 2h, @17" });
   const to = input("to", state.to, { placeholder: "now" });
-  const peer = peers ? select("peer", [["", "none"], ...new Set([...peers, state.peer].filter(Boolean))], state.peer)
+  const names = new Set([...peers ?? [], state.peer].filter(Boolean));
+  const peer = peers ? select("peer", [["", "none"], ...names], state.peer)
     : input("peer", state.peer);
   const model = select("model", [["", "all"], ...schema.map(({ name }) => name)], state.model);
   const submit = () => {
@@ -27,11 +29,13 @@ const compareForm = (page, state, schema, peers) => {
     labelled("Or with peer", peer), labelled("Model", model), submitButton("Compare"));
 };
 
+const fieldNode = ([name, { from, to }], index) =>
+  [index > 0 && "; ", data(name, "fieldname"), " ", changeNode(from, to)];
+
 const row = ({ change, model, key, fields }, index, size, open) => el("div",
   listItem(index, size, keyForm(key) ?? "", { "data-model": model }),
   button([signNode(change), el("span.unseen", change), recordNode(model, key),
-    el("span.short", Object.entries(fields).map(([name, { from, to }], at) =>
-      [at > 0 && "; ", data(name, "fieldname"), " ", changeNode(from, to)]))], open, { class: "row difference" }));
+    el("span.short", Object.entries(fields).map(fieldNode))], open, { class: "row difference" }));
 
 const details = (difference) => [
   el("p", recordAnchor(difference)), difference.kept && el("p.dim", "A deletion in conflict is taken back."),
@@ -39,13 +43,14 @@ const details = (difference) => [
 ];
 
 const countNodes = (items, isWhole) => [Object.keys(signs).map((kind) =>
-  [signNode(kind, ` ${number(items.filter(({ change }) => change === kind).length)} ${kind}`), "  "]),
+  signNode(kind, ` ${number(items.filter(({ change }) => change === kind).length)} ${kind}`)),
 !isWhole && el("span.dim", "so far; scroll for more")];
 
 export const open = async (page, route) => {
-  const state = Object.fromEntries(["from", "to", "peer", "model"].map((name) => [name, route.query.get(name) ?? ""]));
+  const state = Object.fromEntries(["from", "to", "peer", "model"]
+    .map((name) => [name, route.query.get(name) ?? ""]));
   const [schema, peers] = await Promise.all([models(), peerNames(page)]);
-  const counts = el("p", { role: "status" });
+  const counts = el("p.counts", { role: "status" });
   const list = longList({
     page, label: "Differences", empty: "No record differs.",
     make: (difference, index) => row(difference, index, list.size, () =>

@@ -21,7 +21,8 @@ const chips = (counts, filter) => {
   const sum = (rows, f) => rows.reduce((result, row) => result + f(row), 0);
   return el("nav", { "aria-label": "Filter conflicts", class: "chipbars" },
     el("ul.chips", chip("All models", sum(counts, ofKind), { kind }, !model),
-      counts.map((row) => chip(data(row.model), ofKind(row), { model: row.model, kind }, row.model === model))),
+      counts.map((row) =>
+        chip(data(row.model), ofKind(row), { model: row.model, kind }, row.model === model))),
     el("ul.chips", chip("All kinds", sum(ofModel, total), { model }, !kind),
       kinds.map((one) => chip(one, sum(ofModel, (row) => row[one]), { model, kind: one }, one === kind))));
 };
@@ -44,7 +45,8 @@ const resolveAll = async (page, counts, model, take) => {
   const rows = counts.filter((one) => !model || one.model === model);
   const size = rows.reduce((sum, one) => sum + one.value + one.delete, 0);
   const what = `${count(size, "value and delete conflict")}${model ? ` of ${model}` : ""}`;
-  const isSure = await confirm("Resolve all?", `This resolves ${what} with the ${take === "shown" ? "value that is shown" : "newest value"}.`,
+  const value = take === "shown" ? "value that is shown" : "newest value";
+  const isSure = await confirm("Resolve all?", `This resolves ${what} with the ${value}.`,
     `Resolve ${number(size)}`);
   if (!isSure) return;
   try {
@@ -73,9 +75,12 @@ const openList = async (page, route) => {
   });
   list.element.classList.add("tall");
   const decidable = counts.some((one) => (!model || one.model === model) && one.value + one.delete > 0);
-  page.show(page.heading("Conflicts", decidable && el("div.buttons",
-    ["shown", "newest"].map((take) => button(`Resolve all: ${take}`, () => resolveAll(page, counts, model, take))))),
-  chips(counts, filter), list.element);
+  const resolveButton = (take) =>
+    button(`Resolve all: ${take}`, () => resolveAll(page, counts, model, take));
+  page.show(
+    page.heading("Conflicts", decidable && el("div.buttons", ["shown", "newest"].map(resolveButton))),
+    chips(counts, filter), list.element,
+  );
   await list.start(pages("/v1/conflicts", replaced(filter, { limit: 500 }), page.signal));
 };
 

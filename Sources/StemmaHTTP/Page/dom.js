@@ -1,8 +1,8 @@
 // Builds elements. Data reaches the document only as text or as one of the attributes below, never as HTML.
 
-const attributes = new Set(("id href title type name value for role tabindex dir rows placeholder autocomplete spellcheck "
-  + "min max step scope colspan download open checked selected required hidden viewBox width height x y cx cy r d "
-  + "preserveAspectRatio").split(" "));
+const attributes = new Set(("id href title type name value for role tabindex dir rows placeholder "
+  + "autocomplete spellcheck min max step scope colspan download open checked selected required hidden "
+  + "viewBox width height x y cx cy r d preserveAspectRatio").split(" "));
 
 const setAttribute = (element, name, value) => {
   const isKnown = attributes.has(name) || name.startsWith("aria-") || name.startsWith("data-");
@@ -42,7 +42,8 @@ export const data = (text, className) => el("bdi", { class: className }, String(
 export const button = (label, onClick, props) =>
   el("button", { type: "button", on: { click: onClick }, ...props }, label);
 
-export const submitButton = (label, className = "primary") => el("button", { type: "submit", class: className }, label);
+export const submitButton = (label, className = "primary") =>
+  el("button", { type: "submit", class: className }, label);
 
 export const form = (props, onSubmit, ...children) => {
   const submit = (event) => {
@@ -68,8 +69,9 @@ export const labelled = (label, control, props) => {
   return el("div.field", { ...props }, el("label", { for: control.id }, label), control);
 };
 
-export const input = (name, value, props) =>
-  el("input", { type: "text", name, value: value ?? "", autocomplete: "off", spellcheck: "false", dir: "auto", ...props });
+export const input = (name, value, props) => el("input", {
+  type: "text", name, value: value ?? "", autocomplete: "off", spellcheck: "false", dir: "auto", ...props,
+});
 
 export const select = (name, options, value, props) =>
   el("select", { name, ...props }, options.map((option) => {
@@ -77,8 +79,9 @@ export const select = (name, options, value, props) =>
     return el("option", { value: key, selected: key === (value ?? "") }, label);
   }));
 
-export const facts = (rows) =>
-  el("dl.facts", rows.filter(([, value]) => value).map(([term, value]) => el("div", el("dt", term), el("dd", value))));
+/** Terms with their values; those without a value are left out. */
+export const facts = (rows) => el("dl.facts", rows.filter(([, value]) => value)
+  .map(([term, value]) => el("div", el("dt", term), el("dd", value))));
 
 export const scroller = (label, ...children) =>
   el("div.scroller", { tabindex: "0", role: "group", "aria-label": label }, children);
@@ -91,7 +94,8 @@ export const table = (label, heads, rows, props) => {
   const classOf = (index) => (heads[index]?.startsWith("#") ? "number" : undefined);
   const row = ({ props: own, cells }) => el("tr", own ?? {}, cells.map((cell, index) => (index === 0
     ? el("th", { scope: "row" }, cell) : el("td", { class: classOf(index) }, cell))));
+  const head = (text, index) => el("th", { scope: "col", class: classOf(index) }, text.replace("#", ""));
   return scroller(label, el("table", props ?? {},
-    el("thead", el("tr", heads.map((head, index) => el("th", { scope: "col", class: classOf(index) }, head.replace("#", ""))))),
+    el("thead", el("tr", heads.map(head))),
     el("tbody", rows.map((one) => row(Array.isArray(one) ? { cells: one } : one)))));
 };

@@ -9,7 +9,9 @@ const isText = (type) => !/^(\[|Int|Float|Boolean|AWSTimestamp|AWSJSON)/.test(ty
 
 const parseValue = (type, text) => {
   if (isText(type)) return text;
-  if (/^(Int|AWSTimestamp)/.test(type) && /^-?\d+$/.test(text) && !Number.isSafeInteger(Number(text))) return text;
+  // Larger integers would lose digits as numbers; the server takes them as texts.
+  const isInteger = /^(Int|AWSTimestamp)/.test(type) && /^-?\d+$/.test(text);
+  if (isInteger && !Number.isSafeInteger(Number(text))) return text;
   return JSON.parse(text);
 };
 
@@ -36,7 +38,7 @@ const changesOf = (record, controls) => Object.fromEntries(controls.flatMap(({ n
   return isSame(value, record.fields[name]) ? [] : [[name, value]];
 }));
 
-export const editRecord = ({ model, present, etag }, onDone) => openDialog(`Edit ${model.name} ${keyText(present.key)}`, (dialog) => {
+const editForm = ({ model, present, etag }, dialog, onDone) => {
   const controls = model.fields.filter(({ isKey, name }) => !isKey && name in present.fields)
     .map(({ name, type }) => ({ name, ...valueControl(name, type, present.fields[name]) }));
   const [who, message] = [input("author", author()), input("message", "")];
@@ -45,8 +47,9 @@ export const editRecord = ({ model, present, etag }, onDone) => openDialog(`Edit
   const save = async () => {
     const fields = changesOf(present, controls);
     const line = JSON.stringify({ op: "update", model: model.name, key: present.key, fields });
-    rememberAuthor(who.value.trim());
-    const answer = await post("/v1/mutations", { author: who.value.trim(), message: message.value.trim() }, `${line}\n`,
+    const parameters = { author: who.value.trim(), message: message.value.trim() };
+    rememberAuthor(parameters.author);
+    const answer = await post("/v1/mutations", parameters, `${line}\n`,
       { "If-Match": etag, "Content-Type": "application/x-ndjson" });
     changed();
     notify(answer.commit ? `Saved as ${answer.commit}.` : "Nothing changed.",
@@ -62,4 +65,9 @@ export const editRecord = ({ model, present, etag }, onDone) => openDialog(`Edit
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) content.requestSubmit();
   });
   return content;
-});
+};
+
+export const editRecord = (state, onDone) => {
+  const title = `Edit ${state.model.name} ${keyText(state.present.key)}`;
+  openDialog(title, (dialog) => editForm(state, dialog, onDone));
+};

@@ -8,14 +8,18 @@ export const nameLink = (name, partition) => el("a", { href: eventLink(name, { p
 const names = (events, partition) => events?.length > 0
   && events.map((name, index) => [index > 0 && ", ", nameLink(name, partition)]);
 
-export const changeTable = (changes) => table("Changes", ["Field", "Old", "New"], changes.map(({ field, from, to }) => ({
-  props: { "data-field": field, "data-value": JSON.stringify(to) },
-  cells: [data(field), valueNode(from, "from"), valueNode(to)],
-})), { class: "changes" });
+export const changeTable = (changes) => {
+  const rows = changes.map(({ field, from, to }) => ({
+    props: { "data-field": field, "data-value": JSON.stringify(to) },
+    cells: [data(field), valueNode(from, "from"), valueNode(to)],
+  }));
+  return table("Changes", ["Field", "Old", "New"], rows, { class: "changes" });
+};
 
 const outcomeText = ({ field, state, by, rule, against }, partition) => {
   const other = by ? nameLink(by, partition) : "another write";
-  const why = [rule && ` (${ruleText(rule)})`, against?.length > 0 && [", against ", names(against, partition)]];
+  const why = [rule && ` (${ruleText(rule)})`,
+    against?.length > 0 && [", against ", names(against, partition)]];
   return el("li", data(field ?? "existence", "fieldname"), " ", {
     shown: ["is shown", why],
     outdone: ["is not shown: ", other, " goes before it", why],
@@ -52,10 +56,17 @@ const overview = (event) => facts([
   ["Digest", data(event.digest)],
 ]);
 
+// Without changes, such as for want of older events, the written values are known still.
+const changesOf = ({ changes, fields }) =>
+  changes ?? Object.entries(fields).map(([field, to]) => ({ field, to }));
+
+const outcomeList = ({ outcomes, partition }) =>
+  el("ul.plain", outcomes.map((outcome) => outcomeText(outcome, partition)));
+
 const content = (event) => [
   overview(event),
-  section("Changes", changeTable(event.changes ?? Object.entries(event.fields).map(([field, to]) => ({ field, to })))),
-  event.outcomes && section("What became of it", el("ul.plain", event.outcomes.map((one) => outcomeText(one, event.partition)))),
+  section("Changes", changeTable(changesOf(event))),
+  event.outcomes && section("What became of it", outcomeList(event)),
   section("Durability", durabilityText(event.durability)),
 ];
 

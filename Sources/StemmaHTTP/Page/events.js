@@ -49,7 +49,8 @@ const follower = (page, state, list, newer, onState) => {
     stop: () => abort?.abort(),
     start: () => {
       abort = new AbortController();
-      follow("/v1/events", state.filter, newest() ? identity(newest()) : "@0", abort.signal, onEvent, onState);
+      const last = newest() ? identity(newest()) : "@0";
+      follow("/v1/events", state.filter, last, abort.signal, onEvent, onState);
     },
   };
 };
@@ -60,21 +61,29 @@ export const open = async (page, route) => {
   const parameters = () => replaced(state.filter, { live: state.isLive ? null : "off" });
   const toList = () => go(link("events", parameters()));
   const newer = button("", () => list.toTop(), { class: "newer", hidden: true });
-  const live = button([el("span.dot", { "aria-hidden": "true" }), "Live"], () => {
+  const broken = el("span", { hidden: true }, ", not connected");
+  const live = button([el("span.dot", { "aria-hidden": "true" }), el("span", "Live", broken)], () => {
     state.isLive = !state.isLive;
     live.setAttribute("aria-pressed", String(state.isLive));
+    showConnection(true);
     if (state.isLive) stream.start();
     else stream.stop();
     go(state.opened ? eventLink(state.opened, parameters()) : link("events", parameters()));
   }, { class: "live", "aria-pressed": String(state.isLive), title: "New events appear by themselves" });
   const list = longList({
     page, label: "Events", empty: "No event passes the filter.",
-    make: (event, index) => row(event, index, list.size, eventLink(identity(event), parameters()), state.opened === identity(event)),
+    make: (event, index) => row(event, index, list.size,
+      eventLink(identity(event), parameters()), state.opened === identity(event)),
     onPage: (items) => { if (!state.opened) page.ready(items); },
     onScroll: () => { if (list.isAtTop()) stream.take(); },
   });
   const panel = sidePanel(page, "Event", list, toList);
-  const stream = follower(page, state, list, newer, (isConnected) => live.classList.toggle("waiting", !isConnected));
+  const showConnection = (isConnected) => {
+    if (broken.hidden !== isConnected) announce(isConnected ? "Connected again" : "Not connected");
+    broken.hidden = isConnected;
+    live.classList.toggle("waiting", !isConnected);
+  };
+  const stream = follower(page, state, list, newer, showConnection);
   const showEvent = ({ name, query }) => {
     state.opened = name;
     list.redraw();

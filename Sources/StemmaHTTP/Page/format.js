@@ -29,8 +29,11 @@ export const ago = (text) => {
 
 const isPlain = (value) => typeof value === "string" && value !== "";
 
-export const valueText = (value) =>
-  (isPlain(value) ? value : value === "" ? "empty text" : value === undefined ? "unwritten" : JSON.stringify(value));
+export const valueText = (value) => {
+  if (isPlain(value)) return value;
+  if (value === "") return "empty text";
+  return value === undefined ? "unwritten" : JSON.stringify(value);
+};
 
 /** A value on one line; null and the empty text look unlike texts of that wording. */
 export const valueNode = (value, className = "") => {
@@ -52,14 +55,38 @@ export const recordNode = (model, key) => el("span.recordname",
   data(model, "model"), el("span.slash", " "),
   keyValues(key).map((value, index) => [index > 0 && el("span.slash", " / "), valueNode(value)]));
 
+const keyPart = ([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`;
+
 /** The parts of a key as the API and the addresses of the page write them; null for keys without names. */
-export const keyForm = (key) => (Array.isArray(key) ? null
-  : Object.entries(key).map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`).join("&"));
+export const keyForm = (key) => (Array.isArray(key) ? null : Object.entries(key).map(keyPart).join("&"));
 
 export const keyOf = (form) => Object.fromEntries(form.split("&").map((part) => {
   const at = part.indexOf("=");
   return [decodeURIComponent(part.slice(0, at)), decodeURIComponent(part.slice(at + 1))];
 }));
+
+const decoded = (text) => {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+};
+
+/** A key as a person reads and types it, without the encoding. */
+export const readableKey = (form) => form.split("&").map(decoded).join(" ");
+
+/**
+ * The form of a key that a person types: `978-0`, `site=berlin&number=1`, or `site=berlin number=1`.
+ * `names` are those of its parts; a text without any is the value of the only part.
+ */
+export const typedKey = (text, names) => {
+  const name = names.length > 0 ? names.join("|") : "\\w+";
+  const [first, ...rest] = text.trim().split(new RegExp(`(?:^|[&,\\s]+)(${name})=`));
+  if (first !== "" || rest.length === 0) return encodeURIComponent(decoded(text.trim()));
+  const parts = rest.map((part, index) => (index % 2 === 0 ? [part, decoded(rest[index + 1].trim())] : null));
+  return parts.filter(Boolean).map(keyPart).join("&");
+};
 
 export const recordAnchor = ({ model, key }) => (keyForm(key) === null ? recordNode(model, key)
   : el("a", { href: recordLink(model, keyForm(key)) }, recordNode(model, key)));
@@ -84,5 +111,10 @@ export const ruleText = (rule) => ruleWords[rule] ?? rule ?? "";
 export const kinds = ["value", "delete", "cardinality", "dangling"];
 export const operations = ["create", "update", "delete", "link", "unlink", "resolve"];
 
-export const kindText = (kind) => ({ value: "values differ", delete: "deleted and changed",
-  cardinality: "several links where one may be", dangling: "refers to a record that is not there" })[kind] ?? kind;
+const kindWords = {
+  value: "values differ",
+  delete: "deleted and changed",
+  cardinality: "several links where one may be",
+  dangling: "refers to a record that is not there",
+};
+export const kindText = (kind) => kindWords[kind] ?? kind;

@@ -7,6 +7,12 @@ const mostLanes = 12;
 
 const freeLane = (lanes) => (lanes.includes(null) ? lanes.indexOf(null) : lanes.length);
 
+/** A lane that leads to the parent already is joined; otherwise the first parent continues the child's. */
+const laneFor = (parent, lanes, lane) => {
+  if (lanes.includes(parent)) return lanes.indexOf(parent);
+  return lanes[lane] === null ? lane : freeLane(lanes);
+};
+
 /**
  * For each event its lane, and the edges [from lane, to lane] between its row and the row below.
  * `lanes` holds for each lane the event that its line leads to; only one lane leads to an event.
@@ -19,7 +25,7 @@ export const lanesOf = (events) => {
     lanes[lane] = null;
     const edges = lanes.flatMap((target, at) => (target === null ? [] : [[at, at]]));
     for (const parent of (parents ?? []).filter((name) => known.has(name))) {
-      const to = lanes.includes(parent) ? lanes.indexOf(parent) : lanes[lane] === null ? lane : freeLane(lanes);
+      const to = laneFor(parent, lanes, lane);
       lanes[to] = parent;
       edges.push([lane, to]);
     }

@@ -1,9 +1,12 @@
 // Keys that work everywhere. A view adds its own as `page.keys`.
 import { button, el, openDialog } from "./dom.js";
 import { go, viewLink } from "./route.js";
+import { focusNotice } from "./notice.js";
 import { nextTheme } from "./theme.js";
 
-const places = { o: "overview", e: "events", r: "records", c: "conflicts", d: "compare", f: "files", s: "sql", p: "peers" };
+const places = {
+  o: "overview", e: "events", r: "records", c: "conflicts", d: "compare", f: "files", s: "sql", p: "peers",
+};
 
 const help = [
   ["/", "Search or filter"],
@@ -15,12 +18,15 @@ const help = [
   ["1 … 9", "Choose a candidate"],
   ["e", "Edit a record; in a merge, write a value"],
   ["Ctrl+Enter", "Run, or save"],
+  ["n", "Go to the notice, such as to undo"],
   ["t", "Theme: system, light, dark"],
   ["?", "This help"],
 ];
 
+const helpRow = ([key, text]) => el("tr", el("th", { scope: "row" }, el("kbd", key)), el("td", text));
+
 const showHelp = () => openDialog("Keys", (dialog) => [
-  el("table", el("tbody", help.map(([key, text]) => el("tr", el("th", { scope: "row" }, el("kbd", key)), el("td", text))))),
+  el("table", el("tbody", help.map(helpRow))),
   el("div.buttons", button("Close", () => dialog.close())),
 ]);
 
@@ -35,6 +41,7 @@ const common = (page) => ({
   ArrowDown: () => page.list?.move(1),
   ArrowUp: () => page.list?.move(-1),
   g: () => { prefix = Date.now(); },
+  n: focusNotice,
   t: nextTheme,
   "?": showHelp,
   Escape: () => page.back?.(),
@@ -62,4 +69,5 @@ const onKey = (event, page) => {
   action(event);
 };
 
-export const listenToKeys = (currentPage) => document.addEventListener("keydown", (event) => onKey(event, currentPage()));
+export const listenToKeys = (currentPage) =>
+  document.addEventListener("keydown", (event) => onKey(event, currentPage()));

@@ -7,7 +7,8 @@ export const listItem = (index, size, identity, props) => ({
 });
 
 const build = ({ page, label, make, empty, onScroll, onPage, group = (_, rows) => rows }, parts) => {
-  const viewport = el("div.viewport", { tabindex: "0", role: "group", "aria-label": `${label}, scrollable` }, parts.content);
+  const viewport = el("div.viewport", { tabindex: "0", role: "group", "aria-label": `${label}, scrollable` },
+    parts.content);
   const status = el("p.status", { role: "status" });
   const view = virtualRows({ ...parts, viewport, make, onScroll, onNearEnd: () => pages.more() });
   const result = Object.create(view, Object.getOwnPropertyDescriptors({
@@ -38,20 +39,30 @@ const build = ({ page, label, make, empty, onScroll, onPage, group = (_, rows) =
 
 export const longList = (options) => {
   const spacer = () => el("div", { "aria-hidden": "true" });
-  const [before, after, rows] = [spacer(), spacer(), el("div.rows", { role: "list", "aria-label": options.label })];
+  const [before, after] = [spacer(), spacer()];
+  const rows = el("div.rows", { role: "list", "aria-label": options.label });
   return build(options, { before, after, rows, content: [before, rows, after] });
 };
 
+/** The width of a column in characters. The first rows decide, so that it stays as more rows come. */
 const widthOf = (column, items) => {
-  const longest = Math.max(column.label.length + 2, ...items.slice(0, 100).map((item) => column.text(item).length));
-  return Math.max(6, Math.min(column.most ?? 36, longest + 2));
+  const lengths = items.slice(0, 100).map((item) => column.text(item).length);
+  return Math.max(6, Math.min(column.most ?? 36, Math.max(column.label.length + 2, ...lengths) + 2));
 };
 
 const arrows = { ascending: " ↑", descending: " ↓" };
-const head = ({ label, sort, onSort, class: className }) => el("th", { scope: "col", class: className, "aria-sort": sort },
-  onSort ? button([label, el("span", { "aria-hidden": "true" }, arrows[sort] ?? "")], onSort, { class: "sort" }) : label);
+const sortButton = ({ label, sort, onSort }) =>
+  button([label, el("span", { "aria-hidden": "true" }, arrows[sort] ?? "")], onSort, { class: "sort" });
+const head = (column) => el("th", { scope: "col", class: column.class, "aria-sort": column.sort },
+  column.onSort ? sortButton(column) : column.label);
 
-/** Columns are { label, text(item), cell(item) → node, class, most, sort, onSort }; the first one is the head of its row. */
+const cellNode = (column, item, at) => el(at === 0 ? "th" : "td",
+  { class: column.class, scope: at === 0 && "row", title: column.text(item) || null }, column.cell(item));
+
+/**
+ * Columns are { label, text(item), cell(item) → node, class, most, sort, onSort }.
+ * The first one is the head of its row.
+ */
 export const longTable = ({ columns, identity, rowClass = () => null, onPage, ...options }) => {
   const cols = columns.map(() => el("col"));
   const spacer = () => el("td.blank", { colspan: columns.length });
@@ -61,8 +72,7 @@ export const longTable = ({ columns, identity, rowClass = () => null, onPage, ..
     el("thead", el("tr", columns.map(head))), outer(before), rows, outer(after));
   const make = (item, index) => el("tr",
     { "aria-rowindex": index + 2, "data-row": identity(item, index), tabindex: "-1", class: rowClass(item) },
-    columns.map((column, at) => el(at === 0 ? "th" : "td",
-      { class: column.class, scope: at === 0 && "row", title: column.text(item) || null }, column.cell(item))));
+    columns.map((column, at) => cellNode(column, item, at)));
   const grow = (items) => {
     table.setAttribute("aria-rowcount", list.isWhole ? items.length + 1 : -1);
     const widths = columns.map((column) => widthOf(column, items));

@@ -10,11 +10,17 @@ import { conflictLink, go, link, recordLink } from "./route.js";
 
 const load = async (page, { name, form, query }) => {
   const [schema, conflicts, history] = await Promise.all([
-    models(), page.get(modelPath("conflicts", name, form)), page.get(modelPath("history", name, form)).catch(() => []),
+    models(),
+    page.get(modelPath("conflicts", name, form)),
+    page.get(modelPath("history", name, form)).catch(() => []),
   ]);
-  return { name, form, conflicts, schema, model: schema.find((one) => one.name === name), filter: filterOf(query),
+  return {
+    name, form, conflicts, schema,
+    model: schema.find((one) => one.name === name),
+    events: new Map(history.map((event) => [event.event, event])),
+    filter: filterOf(query),
     current: 0, editing: null, choices: conflicts.map(() => null),
-    events: new Map(history.map((event) => [event.event, event])) };
+  };
 };
 
 const viewOf = ({ model, schema, choices, current, editing, events }, { field }, index) => {
@@ -24,6 +30,7 @@ const viewOf = ({ model, schema, choices, current, editing, events }, { field },
     target: schema.find(({ name }) => name === target) };
 };
 
+/** One request after another, so that a failure leaves the rest open. */
 const resolveChosen = async ({ name, form, conflicts, choices }, who, message) => {
   const commits = [];
   try {
@@ -49,7 +56,8 @@ const afterResolve = async (page, state, { commits, problem }) => {
     notify(`Resolved ${commits.length}, then: ${problem.message}`, { isBad: true });
   } else {
     const toRecord = () => go(recordLink(state.name, state.form));
-    notify(`Resolved ${count(commits.length, "conflict")} of ${state.name} ${keyText(state.conflicts[0].key)}.`,
+    const record = `${state.name} ${keyText(state.conflicts[0].key)}`;
+    notify(`Resolved ${count(commits.length, "conflict")} of ${record}.`,
       { action: takeBack([...new Set(commits)], toRecord) });
   }
   if (commits.length === state.conflicts.length) await toNext(state, true);
@@ -58,8 +66,10 @@ const afterResolve = async (page, state, { commits, problem }) => {
 
 const sideBar = ({ conflicts }, chooseSide) => {
   const sides = conflicts.filter(({ kind }) => kind !== "dangling").flatMap(({ candidates }) => candidates);
-  return sides.length > 0 && el("div.buttons", el("span.dim", "For all fields:"), [...new Set(sides.map(({ origin }) => origin))].map((origin) =>
-    button(["from ", data(origin)], () => chooseSide(origin))), button("what is shown", () => chooseSide(null)));
+  const origins = [...new Set(sides.map(({ origin }) => origin))];
+  return origins.length > 0 && el("div.buttons", el("span.dim", "For all fields:"),
+    origins.map((origin) => button(["from ", data(origin)], () => chooseSide(origin))),
+    button("what is shown", () => chooseSide(null)));
 };
 
 const links = ({ name, form: key, filter }) => el("div.buttons",
@@ -97,8 +107,10 @@ export const open = async (page, route) => {
   let isBusy = false;
 
   const draw = () => {
-    put(place, conflicts.map((conflict, index) => conflictNode(conflict, index, viewOf(state, conflict, index),
-      { choose: (choice) => choose(index, choice), edit: () => edit(index) })));
+    put(place, conflicts.map((conflict, index) => {
+      const act = { choose: (choice) => choose(index, choice), edit: () => edit(index) };
+      return conflictNode(conflict, index, viewOf(state, conflict, index), act);
+    }));
     bar.show(state.choices.filter(Boolean).length, conflicts.length);
   };
   const focus = (index) => {
@@ -142,10 +154,13 @@ export const open = async (page, route) => {
   const bar = resolveBar(resolve, () => toNext(state, false).catch(page.fail));
   const [older, newer] = [() => focus(state.current - 1), () => focus(state.current + 1)];
 
-  page.show(page.heading(`${state.name} ${keyText(conflicts[0].key)}`, links(state)), sideBar(state, chooseSide), place, bar.element);
+  page.show(page.heading(`${state.name} ${keyText(conflicts[0].key)}`, links(state)),
+    sideBar(state, chooseSide), place, bar.element);
   page.submit = () => bar.element.requestSubmit();
-  page.keys = { j: newer, k: older, ArrowDown: newer, ArrowUp: older, e: () => edit(state.current), Enter: page.submit,
-    ...Object.fromEntries([1, 2, 3, 4, 5, 6, 7, 8, 9].map((n) => [n, () => pick(n)])) };
+  page.keys = {
+    j: newer, k: older, ArrowDown: newer, ArrowUp: older, e: () => edit(state.current), Enter: page.submit,
+    ...Object.fromEntries([1, 2, 3, 4, 5, 6, 7, 8, 9].map((n) => [n, () => pick(n)])),
+  };
   draw();
   page.ready(conflicts);
 };

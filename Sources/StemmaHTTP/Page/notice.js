@@ -1,5 +1,5 @@
 // What happened: short notices at the bottom, and a live region for screen readers.
-import { button, el, openDialog, put } from "./dom.js";
+import { button, data, el, openDialog, put } from "./dom.js";
 
 let pending = null;
 let timer = null;
@@ -14,15 +14,36 @@ export const announce = (text) => {
   }, 50);
 };
 
+const region = () => document.getElementById("notices");
+
+export const focusNotice = () => region().querySelector("button")?.focus();
+
+/** Shows a notice in place of the last one. With an action, or if bad, it stays until it is closed. */
 export const notify = (text, { isBad = false, action = null } = {}) => {
-  const region = document.getElementById("notices");
-  const close = () => notice.remove();
-  const act = action && button(action.label, () => { close(); action.run(); }, { class: "primary" });
-  const notice = el("div", { class: isBad ? "notice bad" : "notice", role: isBad && "alert" },
-    el("span", text), act, button("Close", close, { class: "quiet" }));
-  put(region, notice);
-  if (!isBad) announce(text);
+  const close = () => {
+    // The focus would be lost with the notice.
+    const isInside = notice.contains(document.activeElement);
+    if (isInside) (document.querySelector("h1") ?? document.getElementById("main")).focus();
+    notice.remove();
+  };
+  const act = action && button([action.label, el("kbd", { "aria-hidden": "true" }, "n")],
+    () => { close(); action.run(); }, { class: "primary" });
+  const onKey = (event) => {
+    if (event.key !== "Escape") return;
+    event.preventDefault();
+    close();
+  };
+  const notice = el("div.notice", { class: isBad && "bad", role: isBad && "alert", on: { keydown: onKey } },
+    data(text, "grow"), act, button("Close", close, { class: "quiet" }));
+  put(region(), notice);
+  if (!isBad) announce(action ? `${text} Press n to reach ${action.label}.` : text);
   if (!isBad && !action) setTimeout(close, 8000);
+};
+
+export const bannerOf = (sentence) => {
+  const text = sentence.replace(/^./, (first) => first.toUpperCase()).replace(/\.?$/, ".");
+  return el("div.problem.banner", { role: "alert" },
+    el("p", el("strong.bad", "Corruption hides events. "), data(text)));
 };
 
 export const confirm = (title, text, label) => new Promise((resolve) => {

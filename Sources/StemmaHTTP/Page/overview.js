@@ -10,6 +10,9 @@ const card = (title, ...content) => el("section.card", el("h2", title), content)
 const wide = (title, ...content) => el("section.card.wide", el("h2", title), content);
 const none = () => el("p.status", "None.");
 
+const figure = ([label, value, href]) =>
+  el("div", el("dt", label), el("dd", href ? el("a", { href }, value) : value));
+
 const figures = (status) => el("dl.figures", [
   ["Events", number(status.events), "#/events"],
   ["Records", number(status.records), "#/records"],
@@ -18,14 +21,26 @@ const figures = (status) => el("dl.figures", [
   ["Dangling references", number(status.danglingReferences), link("conflicts", { kind: "dangling" })],
   ["Log", `${bytes(status.logBytes)} in ${count(status.files, "file")}`, "#/files"],
   ["Tables", bytes(status.tableBytes)],
-].map(([label, value, href]) => el("div", el("dt", label), el("dd", href ? el("a", { href }, value) : value))));
+].map(figure));
+
+const corruptionNode = ({ file, offset, what }) => el("li.bad", "Corrupt: ",
+  el("a", { href: "#/files" }, data(file)), ` at byte ${number(offset)}: `, data(what));
+
+const lossNode = ({ partition, origin, from, to }) => el("li.bad", "Lost: ",
+  from === to ? `event ${from}` : `events ${from} to ${to}`, " of ", data(origin), " in ",
+  el("a", { href: link("events", { partition }) }, data(partition)));
+
+const differenceNode = ({ field, type, peer, peerType }) => el("li", "Schema differs: ", data(field), " is ",
+  data(type ?? "absent"), " here and ", data(peerType ?? "absent"), " at ", data(peer));
 
 const notices = (status) => {
-  const list = (items, title, className) => items.map((item) => el("li", { class: className }, title,
-    data(typeof item === "string" ? item : Object.values(item).join(", "))));
-  const rows = [list(status.corruption, "Corrupt: ", "bad"), list(status.missing, "Lost events: ", "bad"),
-    list(status.unrecognizedFiles, "Unrecognized file: "), list(status.schemaDifferences, "Schema differs: "),
-    list(status.notices, "")].flat();
+  const rows = [
+    ...status.corruption.map(corruptionNode),
+    ...status.missing.map(lossNode),
+    ...status.unrecognizedFiles.map((file) => el("li", "Unrecognized file: ", data(file))),
+    ...status.schemaDifferences.map(differenceNode),
+    ...status.notices.map((text) => el("li", data(text))),
+  ];
   return rows.length > 0 && wide("Notices", el("ul.plain", rows));
 };
 
@@ -39,10 +54,14 @@ const conflictCard = (counts) => {
     : table("Open conflicts", ["Model", ...kinds.map((kind) => `#${kind}`)], rows));
 };
 
+const exchangeNode = ({ problem, lastExchange }) => {
+  if (problem) return el("span.bad", data(problem));
+  return lastExchange ? ago(lastExchange.time) : "never";
+};
+
 const peerCard = (peers) => card("Peers", peers.length === 0 ? none()
   : table("Peers", ["Peer", "Lag", "Last exchange"], peers.map((peer) => [
-    el("a", { href: "#/peers" }, data(peer.name)), lagText(peer),
-    peer.problem ? el("span.bad", data(peer.problem)) : peer.lastExchange ? ago(peer.lastExchange.time) : "never"])));
+    el("a", { href: "#/peers" }, data(peer.name)), lagText(peer), exchangeNode(peer)])));
 
 const partitionTable = (rows) => barTable("Largest partitions", ["Partition", "#Events"],
   rows.map(({ partition, events }) => ({ size: events,

@@ -6,7 +6,8 @@ export const sidePanel = (page, label, list, close) => {
   return {
     element: el("div.split", list.element, element),
     show(title, ...content) {
-      put(element, el("header.panelhead", el("h2", title), button("Close", close, { class: "quiet" })), content);
+      const closeButton = button("Close", close, { class: "quiet" });
+      put(element, el("header.panelhead", el("h2", title), closeButton), content);
       page.main.classList.add("opened");
     },
     clear() {

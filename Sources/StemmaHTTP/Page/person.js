@@ -16,7 +16,8 @@ export const takeBack = (commits, onDone) => ({
     try {
       let events = 0;
       for (const commit of commits.filter(Boolean).reverse()) {
-        events += (await post(`/v1/commits/${encodeURIComponent(commit)}/undo`, { author: author() }, {})).events;
+        const path = `/v1/commits/${encodeURIComponent(commit)}/undo`;
+        events += (await post(path, { author: author() }, {})).events;
       }
       notify(events > 0 ? `Taken back by ${count(events, "event")}.` : "There was nothing to take back.");
     } catch (error) {

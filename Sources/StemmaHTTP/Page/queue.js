@@ -5,12 +5,14 @@ import { query, replaced } from "./route.js";
 
 const identity = ({ model, key }) => `${model}/${keyForm(key)}`;
 
+/** The new groups; conflicts of the last group go into it, because a page can end within a record. */
 export const grouped = (groups, conflicts) => {
   const added = [];
   for (const conflict of conflicts) {
+    const { model, key } = conflict;
     const last = added.at(-1) ?? groups.at(-1);
     if (last && last.identity === identity(conflict)) last.conflicts.push(conflict);
-    else added.push({ identity: identity(conflict), model: conflict.model, key: conflict.key, conflicts: [conflict] });
+    else added.push({ identity: identity(conflict), model, key, conflicts: [conflict] });
   }
   return added;
 };
@@ -19,8 +21,10 @@ let known = { filter: null, groups: [] };
 
 export const remember = (filter, groups) => { known = { filter: String(filter), groups }; };
 
-export const filterOf = (parameters) => query({ model: parameters.getAll("model"), kind: parameters.getAll("kind") });
+export const filterOf = (parameters) =>
+  query({ model: parameters.getAll("model"), kind: parameters.getAll("kind") });
 
+/** The record after this one; the list is read anew where the merge was opened by its address. */
 export const nextAfter = async (filter, record, isDone) => {
   let groups = known.filter === String(filter) ? known.groups : [];
   if (!groups.some((group) => group.identity === record)) {

@@ -3,9 +3,11 @@ import { modelPath, read } from "./api.js";
 import { button, data, el, put, table } from "./dom.js";
 import { editRecord } from "./edit.js";
 import { nameLink } from "./event.js";
-import { changeNode, count, isSame, keyOf, keyText, opNode, recordNode, time, timestampTime, valueNode } from "./format.js";
+import {
+  changeNode, count, isSame, keyOf, keyText, opNode, recordNode, time, timestampTime, valueNode,
+} from "./format.js";
 import { graphCell, graphWidth, lanesOf } from "./graph.js";
-import { lineDiffNode } from "./linediff.js";
+import { haveLines, lineDiffNode } from "./linediff.js";
 import { listItem, longList } from "./list.js";
 import { conflictLink, eventLink, go, link, modelLink, recordLink, settle } from "./route.js";
 import { timeline } from "./timeline.js";
@@ -23,37 +25,50 @@ const reader = (page, path) => {
   };
 };
 
+/** Who wrote a field: its version, author, event and siblings, as cells. */
 const attribution = (decision, partition) => {
   const [winner, ...siblings] = decision?.candidates ?? [];
   if (!winner) return ["", el("span.dim", decision && "nobody"), "", ""];
-  const text = siblings.length > 0 && `${decision.conflict ? "conflict, " : ""}${count(siblings.length, "sibling")}`;
-  return [String(winner.version), el("span", { title: timestampTime(winner.timestamp) }, winner.author && data(winner.author)),
-    nameLink(winner.event, partition), el("span", { class: decision.conflict && "mark" }, text)];
+  const mark = decision.conflict ? "conflict, " : "";
+  return [
+    String(winner.version),
+    el("span", { title: timestampTime(winner.timestamp) }, winner.author && data(winner.author)),
+    nameLink(winner.event, partition),
+    el("span", { class: mark && "mark" }, siblings.length > 0 && mark + count(siblings.length, "sibling")),
+  ];
 };
 
-const stepChange = (old, value) => (typeof old === "string" && typeof value === "string" && /\n/.test(old + value)
-  ? lineDiffNode(old, value) : changeNode(old, value));
+const stepChange = (old, value) =>
+  (haveLines(old, value) ? lineDiffNode(old, value) : changeNode(old, value));
 
-const fieldTable = (state, record, old) => {
-  const row = ([name, value]) => {
+const fieldProps = (name, value) => ({ "data-field": name, "data-value": JSON.stringify(value) });
+
+const presentTable = ({ why, history }, { fields }) =>
+  table("Fields", ["Field", "Value", "#Version", "Author", "Event", "Siblings"],
+    Object.entries(fields).map(([name, value]) => {
+      const decision = why.fields.find(({ field }) => field === name);
+      const cells = [data(name), valueNode(value, "full"), ...attribution(decision, history[0]?.partition)];
+      return { props: fieldProps(name, value), cells };
+    }), { class: "fields" });
+
+/** The record at a step, with the fields marked that differ from `old`, the record at the step before. */
+const pastTable = ({ fields }, old) =>
+  table("Fields", ["Field", "Value", "At this step"], Object.entries(fields).map(([name, value]) => {
     const from = old?.fields[name] ?? null;
-    const isChanged = old !== undefined && !isSame(value, from);
+    const isChanged = !isSame(value, from);
+    const shown = isChanged ? stepChange(from, value) : valueNode(value, "full");
     return {
-      props: { "data-field": name, "data-value": JSON.stringify(value), class: isChanged && "changed" },
-      cells: [data(name), isChanged ? stepChange(from, value) : valueNode(value, "full"), ...(old !== undefined
-        ? [isChanged && "changed"]
-        : attribution(state.why.fields.find(({ field }) => field === name), state.history[0]?.partition))],
+      props: { ...fieldProps(name, value), class: isChanged && "changed" },
+      cells: [data(name), shown, isChanged && "changed"],
     };
-  };
-  const more = old === undefined ? ["#Version", "Author", "Event", "Siblings"] : ["At this step"];
-  return table("Fields", ["Field", "Value", ...more], Object.entries(record.fields).map(row), { class: "fields" });
-};
+  }), { class: "fields" });
 
 const historyRow = (state, event, index) => {
   const isSelected = state.history.length - state.step === index;
   const fields = event.changes?.map(({ field }) => field) ?? Object.keys(event.fields);
   const position = `@${event.position}`;
-  return el("div", listItem(index, state.history.length, position), graphCell(state.lanes, index, state.graphWidth),
+  return el("div", listItem(index, state.history.length, position),
+    graphCell(state.lanes, index, state.graphWidth),
     el("a.row.two", { href: state.at(position), "aria-current": isSelected && "step" },
       el("span", el("span.position", position), " ", opNode(event), " ",
         event.author && [data(event.author), " at "], data(event.event)),
@@ -61,10 +76,13 @@ const historyRow = (state, event, index) => {
     el("a", { href: eventLink(position), "aria-label": `Event ${position}` }, "event"));
 };
 
-const whySection = ({ fields, conflicts }) => el("details.why", { open: fields.some(({ conflict }) => conflict) },
-  el("summary", el("h2", "Why it is shown so")),
-  [...fields, ...conflicts].filter(({ words }) => words?.length > 0).map(({ field, words }) =>
-    el("section", el("h3", data(field ?? "existence")), words.map((sentence) => el("p", data(sentence))))));
+const wordsNode = ({ field, words }) =>
+  el("section", el("h3", data(field ?? "existence")), words.map((sentence) => el("p", data(sentence))));
+
+const whySection = ({ fields, conflicts }) =>
+  el("details.why", { open: fields.some(({ conflict }) => conflict) },
+    el("summary", el("h2", "Why it is shown so")),
+    [...fields, ...conflicts].filter(({ words }) => words?.length > 0).map(wordsNode));
 
 const load = async (page, { name, form }, schema) => {
   const model = schema.find((one) => one.name === name);
@@ -77,11 +95,19 @@ const load = async (page, { name, form }, schema) => {
   ]);
   if (!present.data && history.length === 0) throw new Error("There is no such record, and there never was.");
   const lanes = lanesOf(history);
-  return { model, form, present: present.data, etag: present.etag, history, why, lanes, graphWidth: graphWidth(lanes),
-    steps: history.toReversed(), step: history.length, recordAt: reader(page, path),
-    key: present.data?.key ?? history[0]?.key ?? keyOf(form), at: (asOf) => recordLink(name, form, { asOf }) };
+  return {
+    model, form, present: present.data, etag: present.etag, history, why,
+    lanes,
+    graphWidth: graphWidth(lanes),
+    key: present.data?.key ?? history[0]?.key ?? keyOf(form),
+    steps: history.toReversed(),
+    step: history.length,
+    recordAt: reader(page, path),
+    at: (asOf) => recordLink(name, form, { asOf }),
+  };
 };
 
+// Only addresses have "none", before the first event; no request does.
 const momentOf = (state, step) => (step === 0 ? "none" : `@${state.steps[step - 1].position}`);
 
 const atStep = async (state, step) => {
@@ -111,7 +137,8 @@ export const open = async (page, route, schema) => {
     const mine = ++turn;
     const [record, old] = await request;
     if (mine !== turn) return;
-    put(place, record ? fieldTable(state, record, old) : el("p.missing", missing));
+    const fields = record && (old === undefined ? presentTable(state, record) : pastTable(record, old));
+    put(place, fields ?? el("p.missing", missing));
     page.ready({ record, history: state.history, why: state.why });
   };
   const showStep = (step) => {
@@ -138,10 +165,11 @@ export const open = async (page, route, schema) => {
   const slider = timeline(state.steps, route.query.get("asOf"), toStep, (asOf) => go(state.at(asOf)));
   const edit = () => editRecord(state, page.reload);
 
-  page.show(page.heading(`${state.model.name} ${keyText(state.key)}`, actions(state, edit)), el("div.record",
-    el("section.card", { "aria-label": "Fields" }, recordNode(state.model.name, state.key), slider.element, place,
-      whySection(state.why)),
-    el("section.card.historycard", el("h2", `History, ${count(state.history.length, "event")}`), list.element)));
+  const fields = el("section.card", { "aria-label": "Fields" },
+    recordNode(state.model.name, state.key), slider.element, place, whySection(state.why));
+  const historyTitle = el("h2", `History, ${count(state.history.length, "event")}`);
+  page.show(page.heading(`${state.model.name} ${keyText(state.key)}`, actions(state, edit)),
+    el("div.record", fields, el("section.card.historycard", historyTitle, list.element)));
   list.fill(state.history);
   page.back = () => go(modelLink(state.model.name));
   page.keys = { ArrowLeft: () => toStep(state.step - 1), ArrowRight: () => toStep(state.step + 1),

@@ -38,12 +38,14 @@ const columnsOf = (model, state) => {
   }));
   const mark = (row, name) => (row.conflicts?.includes(name) ? "conflict " : "");
   const fields = model.fields.filter(({ isKey }) => !isKey).map(({ name, type }) => ({
-    ...sorting(model.name, state, name), class: /^(Int|Float|AWSTimestamp)/.test(type) ? "mono number" : "mono",
+    ...sorting(model.name, state, name),
+    class: /^(Int|Float|AWSTimestamp)/.test(type) ? "mono number" : "mono",
     text: (row) => mark(row, name) + valueText(row.fields[name]),
     cell: (row) => [el("span.mark", mark(row, name)), valueNode(row.fields[name])],
   }));
   const conflictText = ({ conflicts }) => conflicts?.join(", ") ?? "";
-  return [...keys, ...fields, { label: "Conflicts", text: conflictText, cell: (row) => data(conflictText(row), "mark") }];
+  return [...keys, ...fields,
+    { label: "Conflicts", text: conflictText, cell: (row) => data(conflictText(row), "mark") }];
 };
 
 const openTable = async (page, route, schema) => {
@@ -51,8 +53,8 @@ const openTable = async (page, route, schema) => {
   const model = schema.find((one) => one.name === name);
   if (!model) throw new Error("There is no such model.");
   if (!route.name) settle(modelLink(name));
-  const parameters = route.query;
-  const state = { where: parameters.getAll("where"), order: parameters.getAll("order"), asOf: parameters.get("asOf") };
+  const { query: given } = route;
+  const state = { where: given.getAll("where"), order: given.getAll("order"), asOf: given.get("asOf") };
   const table = longTable({
     page, label: `Records of ${name}`, columns: columnsOf(model, state), identity: ({ key }) => keyForm(key),
     rowClass: (row) => row.conflicts && "hasconflict", empty: "No records.", onPage: page.ready,

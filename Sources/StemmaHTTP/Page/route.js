@@ -25,7 +25,8 @@ export const parse = (hash) => {
   const [path, ...rest] = hash.replace(/^#\/?/, "").split("?");
   const [view, ...parts] = path.split("/").filter(Boolean);
   const name = parts[0] === undefined ? null : decodeURIComponent(parts[0]);
-  return { view: view ?? "overview", name, form: parts[1] ?? null, query: new URLSearchParams(rest.join("?")) };
+  const parameters = new URLSearchParams(rest.join("?"));
+  return { view: view ?? "overview", name, form: parts[1] ?? null, query: parameters };
 };
 
 export const link = (path, parameters) => address(`#/${path}`, parameters);
@@ -34,7 +35,8 @@ export const viewLink = (view) => (view === "overview" ? "#/" : link(view));
 
 export const modelLink = (model, parameters) => link(`records/${encodeURIComponent(model)}`, parameters);
 
-const named = (view) => (name, form, parameters) => link(`${view}/${encodeURIComponent(name)}/${form}`, parameters);
+const named = (view) => (name, form, parameters) =>
+  link(`${view}/${encodeURIComponent(name)}/${form}`, parameters);
 export const recordLink = named("records");
 export const conflictLink = named("conflicts");
 export const eventLink = (event, parameters) => link(`events/${encodeURIComponent(event)}`, parameters);

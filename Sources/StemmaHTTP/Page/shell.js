@@ -1,6 +1,6 @@
 // The frame around the views: navigation, theme, the form for a token.
 import { setToken } from "./api.js";
-import { button, data, el, form, input, labelled, put, submitButton } from "./dom.js";
+import { button, data, el, form, input, labelled, put, submitButton, svg } from "./dom.js";
 import { kinds, number } from "./format.js";
 import { viewLink } from "./route.js";
 import { nextTheme, startTheme } from "./theme.js";
@@ -12,6 +12,10 @@ export const views = labels.map((label) => ({ name: label.toLowerCase(), label }
 const links = new Map();
 const badge = el("span.badge", { hidden: true });
 const nodeName = el("span.nodename");
+
+const logo = () => svg("svg.logo", { viewBox: "4 2 24 28", "aria-hidden": "true" },
+  svg("path", { d: "M16 7v6M16 13L8 24M16 13l8 11" }),
+  [[16, 7], [8, 25], [24, 25]].map(([cx, cy]) => svg("circle", { cx, cy, r: 3 })));
 
 const themeButton = () => {
   const label = el("span");
@@ -26,7 +30,7 @@ export const buildRail = () => {
     return el("li", link);
   });
   put(document.getElementById("rail"),
-    el("div.brand", el("span.logo", { "aria-hidden": "true" }), el("span", "Stemma"), nodeName),
+    el("div.brand", logo(), el("span", "Stemma"), nodeName),
     el("nav", { "aria-label": "Views" }, el("ul", items)),
     el("div.railend", el("span.hint", el("kbd", "?"), " keys"), themeButton()));
   // The target of the skip link is no route, so the link moves the focus itself.
@@ -56,7 +60,11 @@ export const askForToken = (main, onToken) => {
   const secret = input("token", "", { type: "password", required: true, dir: "ltr" });
   document.title = "Token needed – Stemma";
   main.dataset.view = "token";
-  put(main, form({ class: "token" }, () => { setToken(secret.value.trim()); onToken(); }, el("h1", "Token needed"),
+  const submit = () => {
+    setToken(secret.value.trim());
+    onToken();
+  };
+  put(main, form({ class: "token" }, submit, el("h1", "Token needed"),
     el("p", "This server answers only with a token. `stemma token create` makes one; it stays in this tab."),
     labelled("Token", secret), submitButton("Continue")));
   main.dataset.ready = "true";

@@ -12,8 +12,9 @@ const csvCell = (value) => {
   const text = value === null ? "" : typeof value === "string" ? value : JSON.stringify(value);
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 };
+const csvLine = (cells) => `${cells.map(csvCell).join(",")}\r\n`;
 const csv = (names, rows) =>
-  [names, ...rows.map((row) => names.map((name) => row[name]))].map((cells) => `${cells.map(csvCell).join(",")}\r\n`).join("");
+  [names, ...rows.map((row) => names.map((name) => row[name]))].map(csvLine).join("");
 
 const download = (names, rows) => {
   const url = URL.createObjectURL(new Blob([csv(names, rows)], { type: "text/csv" }));
@@ -26,9 +27,11 @@ const columnsOf = (rows) => Object.keys(rows[0] ?? {}).map((name) => ({
   text: (row) => valueText(row[name]), cell: (row) => valueNode(row[name]),
 }));
 
+const selectAll = (name) => `SELECT * FROM "${name.replaceAll('"', '""')}" LIMIT 100`;
+
 const tableList = (tables, use) => el("details.tables", el("summary", count(tables.length, "table")),
   el("ul.plain", tables.map(({ name, sql }) => el("li",
-    button(data(name), () => use(`SELECT * FROM "${name.replaceAll('"', '""')}" LIMIT 100`), { class: "quiet mono" }),
+    button(data(name), () => use(selectAll(name)), { class: "quiet mono" }),
     el("pre", data(sql ?? ""))))));
 
 const result = async (page, sql, place, status) => {
@@ -36,7 +39,8 @@ const result = async (page, sql, place, status) => {
   try {
     const rows = await page.get("/v1/query", { sql, limit });
     const names = Object.keys(rows[0] ?? {});
-    const table = longTable({ page, label: "Result", columns: columnsOf(rows), identity: (_, index) => index + 1 });
+    const identity = (_, index) => index + 1;
+    const table = longTable({ page, label: "Result", columns: columnsOf(rows), identity });
     put(status, count(rows.length, "row"), rows.length === limit && ", as many as are read", " ",
       rows.length > 0 && button("Export CSV", () => download(names, rows)));
     put(place, rows.length > 0 && table.element);

@@ -5,7 +5,10 @@ const name = "stemma.theme";
 const themes = ["system", "light", "dark"];
 let onChange = () => {};
 
-export const theme = () => (themes.includes(localStorage.getItem(name)) ? localStorage.getItem(name) : "system");
+export const theme = () => {
+  const kept = localStorage.getItem(name);
+  return themes.includes(kept) ? kept : "system";
+};
 
 const apply = () => {
   if (theme() === "system") delete document.documentElement.dataset.theme;

@@ -21,7 +21,8 @@ export const timeline = (steps, asOf, onStep, onMoment) => {
       button("‹", () => onStep(Number(range.value) - 1), { "aria-label": "Older" }),
       labelled("Step in the history", range, { class: "field grow" }),
       button("›", () => onStep(Number(range.value) + 1), { "aria-label": "Newer" }),
-      form({ class: "line" }, () => onMoment(moment.value.trim()), labelled("As of", moment), submitButton("Show", "")),
+      form({ class: "line" }, () => onMoment(moment.value.trim()),
+        labelled("As of", moment), submitButton("Show", "")),
       button("Now", () => onStep(steps.length))));
   return {
     element,

@@ -9,7 +9,9 @@ const spare = 6;
  * Shows `items` between the spacers `before` and `after` of `viewport`.
  * `make(item, index)` makes a row; the row's link, or the row itself, takes the focus.
  */
-export const virtualRows = ({ viewport, rows, before, after, make, onNearEnd = () => {}, onScroll = () => {} }) => {
+export const virtualRows = ({
+  viewport, rows, before, after, make, onNearEnd = () => {}, onScroll = () => {},
+}) => {
   let items = [];
   let active = -1;
   let rowHeight = 30;
@@ -29,7 +31,8 @@ export const virtualRows = ({ viewport, rows, before, after, make, onNearEnd = (
     const next = new Map();
     for (let index = first; index < last; index++) {
       const old = shown.get(index);
-      next.set(index, old?.item === items[index] ? old : { item: items[index], row: make(items[index], index) });
+      const item = items[index];
+      next.set(index, old?.item === item ? old : { item, row: make(item, index) });
     }
     const hadFocus = rows.contains(document.activeElement);
     for (const [index, { row }] of shown) if (next.get(index)?.row !== row) row.remove();
