@@ -127,7 +127,8 @@ extension Node {
   /// Calls `body` with each row of a model in the form of `get`. With a narrow scope, limit and
   /// offset count the rows in scope, and the time is that of all rows that fulfil the conditions.
   package func list(
-    _ listing: Listing, within scope: NarrowedScope = NarrowedScope(.everything), _ body: (JSON) throws -> Void
+    _ listing: Listing, within scope: NarrowedScope = NarrowedScope(.everything),
+    _ body: (JSON) throws -> Void
   ) throws(NodeError) {
     guard let model = schema.model(named: listing.model) else { return }
     if let only = Partition(of: model), !scope.contains(only) { return }

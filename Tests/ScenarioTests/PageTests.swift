@@ -7,7 +7,9 @@ enum Browser {
   static let program = Programs.installed("chromium") ?? Programs.installed("google-chrome")
 
   static var isThere: Bool {
-    guard Programs.areThere, program != nil, let driver = try? Programs.ofPeers("playwright") else { return false }
+    guard Programs.areThere, program != nil, let driver = try? Programs.ofPeers("playwright") else {
+      return false
+    }
     return FileManager.default.isExecutableFile(atPath: driver)
   }
 }
@@ -85,17 +87,20 @@ struct PageTests {
     try work.write("schema.graphql", Self.schema)
     try work.stemma("init", "<i>node", "--schema", "schema.graphql", "--name", "<b>node</b>")
     let names = [
-      "<script>alert(1)</script>", "نجيب محفوظ\u{202E}txt.exe", "\"><img src=x onerror=alert(1)>", "a/b&c=d?#%41",
+      "<script>alert(1)</script>", "نجيب محفوظ\u{202E}txt.exe", "\"><img src=x onerror=alert(1)>",
+      "a/b&c=d?#%41",
       "javascript:alert(1)", "{{7*7}}", "line\nbreak",
     ]
     for name in names {
       try work.stemma(
-        "-C", "<i>node", "create", "Note", "shelf=<u>", "name=\(name)", "text=\(name)", "--author", name, "-m", name)
+        "-C", "<i>node", "create", "Note", "shelf=<u>", "name=\(name)", "text=\(name)", "--author", name,
+        "-m", name)
     }
     try work.stemma("clone", "<i>node", "other", "--name", "<b>other</b>")
     for node in ["<i>node", "other"] {
       try work.stemma(
-        "-C", node, "update", "Note", "shelf=<u>", "name=\(names[0])", "text=<script>alert(2)</script> \(node)")
+        "-C", node, "update", "Note", "shelf=<u>", "name=\(names[0])",
+        "text=<script>alert(2)</script> \(node)")
     }
     try work.stemma("-C", "other", "sync")
     return work

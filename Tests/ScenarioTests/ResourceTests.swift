@@ -33,21 +33,30 @@ struct ResourceTests {
     let record = ["Task", "tenant=a", "id=1"]
     let pairs: [(path: String, command: [String])] = [
       ("/v1/records/Task", ["list", "Task"]),
-      ("/v1/records/Task?where=title%5E%3Dhq&order=-id&limit=2", [
-        "list", "Task", "--where", "title^=hq", "--order=-id", "--limit", "2",
-      ]),
+      (
+        "/v1/records/Task?where=title%5E%3Dhq&order=-id&limit=2",
+        [
+          "list", "Task", "--where", "title^=hq", "--order=-id", "--limit", "2",
+        ]
+      ),
       ("/v1/records/Task?asOf=@4", ["list", "Task", "--as-of", "@4"]),
       ("/v1/records/Task/tenant=a&id=1", ["get"] + record),
       ("/v1/records/Task/tenant=a&id=1?asOf=@1", ["get"] + record + ["--as-of", "@1"]),
       ("/v1/history/Task/tenant=a&id=1", ["history"] + record),
       ("/v1/why/Task/tenant=a&id=1", ["why"] + record),
       ("/v1/events", ["log"]),
-      ("/v1/events?model=Task&key=tenant%3Da%26id%3D1&origin=hq", [
-        "log", "--model", "Task", "--key", "tenant=a", "--key", "id=1", "--origin", "hq",
-      ]),
-      ("/v1/events?op=update&field=title&grep=field&partition=tenant%3Da", [
-        "log", "--op", "update", "--field", "title", "--grep", "field", "--partition", "tenant=a",
-      ]),
+      (
+        "/v1/events?model=Task&key=tenant%3Da%26id%3D1&origin=hq",
+        [
+          "log", "--model", "Task", "--key", "tenant=a", "--key", "id=1", "--origin", "hq",
+        ]
+      ),
+      (
+        "/v1/events?op=update&field=title&grep=field&partition=tenant%3Da",
+        [
+          "log", "--op", "update", "--field", "title", "--grep", "field", "--partition", "tenant=a",
+        ]
+      ),
       ("/v1/events?since=@3&until=@5", ["log", "--since", "@3", "--until", "@5"]),
       ("/v1/events/@3", ["show", "@3"]),
       ("/v1/conflicts", ["conflicts"]),
@@ -114,7 +123,9 @@ struct ResourceTests {
     #expect(try write(task("update", "9", "nothing")).status == 404)
     #expect(try write(task("update", "7", "lost"), "{\"op\":").status == 422)
     #expect(try write(task("update", "7", "lost"), task("create", "7", "x")).status == 409)
-    #expect(try write(task("update", "7", "lost"), task("update", "8", "x"), headers: ["If-Match: \"1\""]).status == 422)
+    #expect(
+      try write(task("update", "7", "lost"), task("update", "8", "x"), headers: ["If-Match: \"1\""]).status
+        == 422)
     #expect(try write("").status == 422)
     #expect(try !peers.titles("hq").contains("lost"))
     #expect(try peers.titles("hq").contains("new\n"))
@@ -228,7 +239,8 @@ struct ResourceTests {
     func status(_ path: String, _ body: String) throws -> Int {
       try node.answer(path, bearer + post(body), in: peers.work).status
     }
-    let secret = #"{"op":"upsert","model":"Task","key":{"tenant":"secret-c","id":"1"},"fields":{"title":"x"}}"#
+    let secret =
+      #"{"op":"upsert","model":"Task","key":{"tenant":"secret-c","id":"1"},"fields":{"title":"x"}}"#
     #expect(try status("/v1/mutations", secret) == 403)
     #expect(try status("/v1/mutations", secret.replacing("secret-c", with: "a")) == 200)
     #expect(try status("/v1/conflicts/Task/tenant=b&id=1", #"{"keep":true}"#) == 404)
@@ -244,7 +256,8 @@ struct ResourceTests {
     let work = try Workplace()
     try work.write(
       "schema.graphql",
-      #"type Visit @model { site: String! @primaryKey(sortKeyFields: ["number"]) number: Int! room: String }"#)
+      #"type Visit @model { site: String! @primaryKey(sortKeyFields: ["number"]) number: Int! room: String }"#
+    )
     try work.stemma("init", "node", "--schema", "schema.graphql", "--name", "node")
     try work.stemma("-C", "node", "create", "Visit", "site=berlin", "number=1", "room=7")
     let token = try work.stemma("-C", "node", "token", "create", "x", "--read", "*", "--write", "*").lines[0]

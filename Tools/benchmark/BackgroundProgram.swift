@@ -71,8 +71,8 @@ final class ServedNode {
   let program: BackgroundProgram
   let url: String
 
-  init(_ node: String, tool: String) throws {
-    program = try BackgroundProgram(tool, ["-C", node, "serve", "--listen", "127.0.0.1:0"])
+  init(_ node: String, tool: String, _ arguments: [String] = []) throws {
+    program = try BackgroundProgram(tool, ["-C", node, "serve", "--listen", "127.0.0.1:0"] + arguments)
     url = String(program.firstLine.split(separator: " ").last ?? "")
     guard url.hasPrefix("http") else { throw BenchError("a server printed \(program.firstLine)") }
   }

@@ -46,6 +46,7 @@ extension Subject {
     Subject(name: "open", measure: measureOpening),
     Subject(name: "inspect", measure: measureInspection),
     Subject(name: "conflicts", measure: measureConflicts),
+    Subject(name: "views", measure: measureViews),
     Subject(name: "memory", measure: measureMemory),
     Subject(name: "peers-clone", measure: measurePeersClone),
     Subject(name: "peers-pull", measure: measurePeersPull),

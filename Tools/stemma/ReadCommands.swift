@@ -316,7 +316,7 @@ struct Query: ParsableCommand {
     var rows: [[String]] = []
     var header: [String] = []
     let show: ([String], [Value]) throws -> Void = { names, values in
-      if header.isEmpty, format.isJSON { try Node.refuseDuplicates(names) }
+      if header.isEmpty, format.isJSON { try QueryRows.refuseDuplicates(names) }
       header = names
       if format.isJSON {
         let row = JSON.object(zip(names, values).map { ($0, $1.json) })
@@ -328,7 +328,7 @@ struct Query: ParsableCommand {
       }
     }
     try goingAroundCorruption {
-      try past.read(node) { try $0.forEachShownRow(of: sql, show) }
+      try past.read(node) { try QueryRows.forEach(of: sql, in: $0, show) }
       if past.asOf == nil { try node.checkTablesAreWhole() }
     } thenAlways: {
       if format.json {

@@ -60,7 +60,7 @@ struct History: ParsableCommand {
     let life = try record.onlyLife(node)
     let text = EventText(node)
     // As in `log`: the order of position in this node.
-    var steps = try node.steps(of: life)
+    var steps = try life.steps(node)
     if !reverse { steps.reverse() }
     if format.isJSON {
       let lines = steps.map { $0.json(text.description) }

@@ -30,7 +30,9 @@ struct Why: ParsableCommand {
       let subject = try Subject(name, life.model, explanation.conflicts)
       // For an absent record, only its absence is explained.
       let isAbsent = explanation.decisions.count == 1
-      explanation.decisions.removeAll { !isAbsent && !($0.field.map(subject.fields.contains) ?? subject.isExistence) }
+      explanation.decisions.removeAll {
+        !isAbsent && !($0.field.map(subject.fields.contains) ?? subject.isExistence)
+      }
       let isOfField = explanation.decisions.contains { $0.isConflict && $0.field != nil }
       explanation.conflicts.removeAll { conflict in
         conflict.field.map { !subject.relationships.contains($0) } ?? !isOfField
@@ -39,7 +41,9 @@ struct Why: ParsableCommand {
         Output.line(
           "\(name) is stored in the records that refer to this one, and there is no conflict about it.")
       }
-    } else if !format.isJSON, explanation.decisions.count > 1, let first = explanation.decisions.first, !first.isConflict {
+    } else if !format.isJSON, explanation.decisions.count > 1, let first = explanation.decisions.first,
+      !first.isConflict
+    {
       // The existence of a record with explained fields is obvious.
       explanation.decisions.removeFirst()
     }
@@ -52,7 +56,8 @@ struct Why: ParsableCommand {
       } else {
         explanation.conflicts.removeAll(where: \.isOfWholeRecord)
       }
-      write(explanation.decisions.map { words(of: $0, open) } + explanation.conflicts.map { words(of: $0, open) })
+      write(
+        explanation.decisions.map { words(of: $0, open) } + explanation.conflicts.map { words(of: $0, open) })
     }
     Output.flush()
     if let missing = life.missing { throw NodeError.missing(missing) }

@@ -30,6 +30,13 @@ extension JSON {
   /// value. Numbers keep their spelling, because `1.0` and `1` can differ for their writer.
   package var canonicalText: String { canonical.text }
 
+  /// A key as a person types it.
+  package var keyWords: String {
+    guard case .object(let members) = self else { return plainText }
+    if members.count == 1 { return members[0].value.plainText }
+    return members.map { "\($0.name)=\($0.value.plainText)" }.joined(separator: " ")
+  }
+
   /// A string without quotes; other values as JSON.
   package var plainText: String { if case .string(let text) = self { text } else { canonicalText } }
 

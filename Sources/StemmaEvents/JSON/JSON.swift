@@ -38,6 +38,12 @@ extension JSON: Equatable {
     guard case .object(let members) = self else { return nil }
     return members.first { $0.name.hasSameBytes(as: name) }?.value
   }
+
+  /// An object with further members.
+  package func adding(_ members: [(name: String, value: JSON)]) -> JSON {
+    guard case .object(let own) = self else { return self }
+    return .object(own + members)
+  }
 }
 
 /// The reason why bytes are not JSON.

@@ -71,7 +71,7 @@ struct ConflictResources: Sendable {
       var answer = ResourceAnswer(.null)
       try answer.read {
         try node.conflicts(filter) { conflict in
-          conflicts.append(conflict.json(ancestor: try node.ancestor(of: conflict, in: life)))
+          conflicts.append(conflict.json(ancestor: try conflict.ancestor(in: life)))
         }
         if let missing = life.missing { throw NodeError.missing(missing) }
       }
@@ -115,7 +115,7 @@ struct ConflictResources: Sendable {
     // The count would show conflicts of other partitions.
     guard context.grant.rights.readable.isEverything else { throw Problem.forbidden }
     let answer = try await pool.write(for: context) { node in
-      let model = try name.map { try node.model(named: $0) }
+      let model = try name.map { try RecordName.model($0, in: node) }
       let (count, commit) = try node.resolveAll(model, try way.ofAll, message)
       return ResourceAnswer(resolved: count, commit, node)
     }
@@ -205,7 +205,7 @@ private struct ResolutionWay: Sendable {
 
 extension ConflictFilter {
   init(_ query: ResourceQuery, in node: Node, within readable: Scope) throws {
-    self.init(model: try query.one("model").map { try node.model(named: $0) })
+    self.init(model: try query.one("model").map { try RecordName.model($0, in: node) })
     if let form = query.all("key").first {
       guard let model else { throw Problem.unusable("`key` needs `model`") }
       key = try RecordName(model, form, in: node).key
@@ -219,7 +219,8 @@ extension ConflictFilter {
   static func kind(named name: String) throws(Problem) -> Kind {
     guard let kind = Kind(rawValue: name) else {
       throw .unusable(
-        "`\(name)` is no kind of conflict; there are \(Kind.allCases.map(\.rawValue).joined(separator: ", "))")
+        "`\(name)` is no kind of conflict; there are \(Kind.allCases.map(\.rawValue).joined(separator: ", "))"
+      )
     }
     return kind
   }

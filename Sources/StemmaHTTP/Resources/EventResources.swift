@@ -165,7 +165,7 @@ extension LogFilter {
     texts = query.all("grep")
     authors = Set(query.all("author"))
     for name in query.all("model") {
-      let model = try node.model(named: name)
+      let model = try RecordName.model(name, in: node)
       models.append(model)
       modelNames.insert(model.storedName)
     }
@@ -173,7 +173,9 @@ extension LogFilter {
       guard let model else { throw Problem.unusable("`key` needs one `model`") }
       key = try RecordName(model, form, in: node).key
     }
-    for name in query.all("field") { fields.formUnion(try node.storedNames(ofField: name, of: models)) }
+    for name in query.all("field") {
+      fields.formUnion(try Self.storedNames(ofField: name, of: models, node.schema))
+    }
     let patterns = query.all("partition")
     scope = NarrowedScope(patterns.isEmpty ? .everything : try node.scope(patterns), readable)
     for name in query.all("origin") {
@@ -183,7 +185,8 @@ extension LogFilter {
     for name in query.all("op") {
       guard let operation = EventOperation.allCases.first(where: { $0.name == name }) else {
         throw Problem.unusable(
-          "`\(name)` is no operation; there are \(EventOperation.allCases.map(\.name).joined(separator: ", "))")
+          "`\(name)` is no operation; there are \(EventOperation.allCases.map(\.name).joined(separator: ", "))"
+        )
       }
       operations = (operations ?? []).union([operation])
     }
@@ -191,11 +194,11 @@ extension LogFilter {
     since = try query.one("since").map { try node.pointInTime($0, in: only) }
     until = try query.one("until").map { try node.pointInTime($0, toTheEnd: true, in: only) }
   }
-}
 
-extension Node {
   /// The stored names of a field, of the fields of a reference, or of existence.
-  fileprivate func storedNames(ofField name: String, of chosen: [Model]) throws(NodeError) -> Set<String> {
+  private static func storedNames(
+    ofField name: String, of chosen: [Model], _ schema: Schema
+  ) throws(NodeError) -> Set<String> {
     let models = chosen.isEmpty ? schema.models : chosen
     var names: Set<String> = []
     for model in models {

@@ -82,7 +82,7 @@ struct LogResources: Sendable {
     let peer = try query.one("peer")
     if peer != nil, !readable.isEverything { throw Problem.forbidden }
     return try await pool.read(for: context) { node in
-      let model = try query.one("model").map { try node.model(named: $0) }
+      let model = try query.one("model").map { try RecordName.model($0, in: node) }
       var (list, number) = (LimitedList(limit), 0)
       func add(_ difference: RecordDifference) throws {
         guard readable.contains(Partition(model: difference.model, key: difference.key)) else { return }
@@ -94,7 +94,7 @@ struct LogResources: Sendable {
       try ListIsFull.ending({ list.hasMore }) {
         try answer.read {
           if let peer {
-            try node.peer(named: peer).forEachDifference(to: node, of: model, add)
+            try Self.peer(peer, of: node).forEachDifference(to: node, of: model, add)
           } else {
             let only = model.flatMap(Partition.init(of:))?.description
             let old = try node.pointInTime(try query.required("from"), in: only)
@@ -117,7 +117,8 @@ struct LogResources: Sendable {
       guard let file = try node.logFiles().first(where: { "\($0.number)" == number }) else {
         throw Problem(.notFound)
       }
-      let inspection = try FileInspection(path: Node.path(Node.path(node.directory, "log"), file.file), ports: node.ports)
+      let inspection = try FileInspection(
+        path: Node.path(Node.path(node.directory, "log"), file.file), ports: node.ports)
       let parts = NIOLockedValueBox<(json: [JSON], isCorrupt: Bool)>(([], false))
       try inspection.parts(InspectionRequest()) { part in
         let json = inspection.json(part, withEvents: false)
@@ -146,38 +147,34 @@ struct LogResources: Sendable {
       var answer = ResourceAnswer(.null)
       do {
         try ListIsFull.ending({ list.hasMore }) {
-          try node.forEachShownRow(of: sql, within: Self.queryTime) { names, values in
-            if list.elements.isEmpty { try Node.refuseDuplicates(names) }
+          try QueryRows.forEach(of: sql, in: node, within: Self.queryTime) { names, values in
+            if list.elements.isEmpty { try QueryRows.refuseDuplicates(names) }
             let row = JSON.object(zip(names, values).map { ($0, $1.json) })
             guard list.append(row) else { throw ListIsFull() }
           }
         }
         try answer.read { try node.checkTablesAreWhole() }
-      } catch let error as NodeError where error.isInterruption {
+      } catch let error as NodeError where Self.isInterruption(error) {
         throw Problem.unusable("the statement ran for more than \(Self.queryTime.components.seconds) s")
       }
       answer.json = .array(list.elements)
       return answer
     }
   }
-}
 
-extension NodeError {
   /// Whether a query ran for too long.
-  fileprivate var isInterruption: Bool {
-    if case .tables(let error) = self { error.isInterruption } else { false }
+  private static func isInterruption(_ error: NodeError) -> Bool {
+    if case .tables(let error) = error { error.isInterruption } else { false }
   }
-}
 
-extension Node {
   /// The node of a remote in a directory.
-  fileprivate func peer(named name: String) throws -> Node {
-    guard let remote = metadata.remotes.first(where: { $0.name == name }) else {
-      throw NodeError.unknownRemote(name, known: metadata.remotes.map(\.name))
+  private static func peer(_ name: String, of node: Node) throws -> Node {
+    guard let remote = node.metadata.remotes.first(where: { $0.name == name }) else {
+      throw NodeError.unknownRemote(name, known: node.metadata.remotes.map(\.name))
     }
     guard PeerAddress(remote.address).isDirectory else {
       throw Problem.unusable("\(name) is no directory; records of peers on other machines are not compared")
     }
-    return try Node.open(at: remote.address, OpeningOptions(mode: .read))
+    return try Node.open(at: remote.address, Node.OpeningOptions(mode: .read))
   }
 }

@@ -14,14 +14,14 @@ struct RecordResources: Sendable {
   func add(to router: RouterGroup<ServerContext>) {
     router.get("models") { request, context in
       _ = try ResourceQuery(request)
-      return try await pool.read(for: context) { ResourceAnswer($0.schema.json) }.response
+      return try await pool.read(for: context) { ResourceAnswer(Self.json($0.schema)) }.response
     }
     router.get("records/{model}") { try await list($0, $1) }
     router.get("records/{model}/{key}") { try await get($0, $1) }
     router.get("history/{model}/{key}") { request, context in
       _ = try ResourceQuery(request)
       return try await life(context) { life, node in
-        .array(try node.steps(of: life).reversed().map { Self.shown($0.json(node.description), context) })
+        .array(try life.steps(node).reversed().map { Self.shown($0.json(node.description), context) })
       }
     }
     router.get("why/{model}/{key}") { request, context in
@@ -39,9 +39,11 @@ struct RecordResources: Sendable {
     let readable = NarrowedScope(context.grant.rights.readable)
     let name = try context.parameters.require("model").percentDecoded
     return try await pool.read(for: context) { node in
-      let model = try node.model(named: name)
+      let model = try RecordName.model(name, in: node)
       var listing = Listing(model.name, limit: limit + 1, offset: offset)
-      listing.conditions = try query.all("where").map { try node.condition($0, of: model) }
+      listing.conditions = try query.all("where").map {
+        try Self.condition($0, of: model, node.schema)
+      }
       listing.order = query.all("order").map { name in
         name.hasPrefix("-")
           ? Listing.Order(String(name.dropFirst()), isDescending: true) : Listing.Order(name)
@@ -125,9 +127,11 @@ extension RecordName {
   }
 }
 
-extension Node {
+extension RecordResources {
   /// A condition such as `pages>100`.
-  fileprivate func condition(_ text: String, of model: Model) throws(NodeError) -> Listing.Condition {
+  private static func condition(
+    _ text: String, of model: Model, _ schema: Schema
+  ) throws(NodeError) -> Listing.Condition {
     guard let (name, comparison, value) = Listing.Condition.parts(of: text) else {
       throw .mutation(.wrongShape("`\(text)` is not field=value, or with !=, <, <=, >, >=, ^= or ~="))
     }
@@ -142,13 +146,11 @@ extension Node {
         field.name, comparison, try schema.value(text: value, for: field, of: model.name))
     } catch { throw .mutation(.value(error)) }
   }
-}
 
-extension Schema {
   /// The models with their keys, fields and relationships.
-  fileprivate var json: JSON {
+  private static func json(_ schema: Schema) -> JSON {
     .array(
-      models.map { model in
+      schema.models.map { model in
         .object([
           ("name", .string(model.name)), ("table", .string(model.tableName)),
           ("key", .array(model.keyFields.map { .string(model.fields[$0].name) })),

@@ -36,7 +36,8 @@ struct ResourceAnswer: Sendable {
     if let next, let name = HTTPField.Name("Link") { headers[name] = "<\(next)>; rel=\"next\"" }
     // Header fields are one line of ASCII (RFC 9110, 5.5).
     if let missing, let name = HTTPField.Name("Stemma-Missing-Events") {
-      headers[name] = String(missing.unicodeScalars.filter { $0.isASCII && $0.value >= 32 }.map(Character.init))
+      headers[name] = String(
+        missing.unicodeScalars.filter { $0.isASCII && $0.value >= 32 }.map(Character.init))
     }
     return Response(status: .ok, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(bytes: bytes)))
   }
@@ -104,7 +105,7 @@ extension NodePool {
         return result
       } catch {
         // Errors of the request leave the node as it was.
-        giveBack(lease, isReusable: error is Problem || (error as? NodeError).map(\.isOfRequest) ?? false)
+        giveBack(lease, isReusable: Self.isOfRequest(error))
         throw error
       }
     } catch let error as NodeError {
@@ -113,13 +114,12 @@ extension NodePool {
       throw Problem(resource: .mutation(error), isLimited: isLimited)
     }
   }
-}
 
-extension NodeError {
   /// Whether the node is as usable as before.
-  fileprivate var isOfRequest: Bool {
-    switch self {
-    case .mutation, .inspection, .malformedInput: true
+  private static func isOfRequest(_ error: any Error) -> Bool {
+    switch error {
+    case is Problem, is MutationError: true
+    case NodeError.mutation, NodeError.inspection, NodeError.malformedInput: true
     default: false
     }
   }

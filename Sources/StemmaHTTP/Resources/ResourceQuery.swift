@@ -6,7 +6,8 @@ import StemmaNode
 import StemmaReplication
 import StemmaSchema
 
-/// The query parameters of a request, in the encoding of forms. A parameter that the resource does not have is an error.
+/// The query parameters of a request, in the encoding of forms. A parameter that the resource does
+/// not have is an error.
 struct ResourceQuery: Sendable {
   /// Elements of a list: those of an answer without `limit`, and the most of one.
   static let defaultLimit = 100
@@ -27,7 +28,8 @@ struct ResourceQuery: Sendable {
     }
     for (name, _) in parameters where !known.contains(name) {
       throw .unusable(
-        "there is no parameter `\(name)`" + (known.isEmpty ? "" : "; there are \(known.joined(separator: ", "))"))
+        "there is no parameter `\(name)`"
+          + (known.isEmpty ? "" : "; there are \(known.joined(separator: ", "))"))
     }
   }
 
@@ -126,11 +128,20 @@ struct RecordName: Sendable {
     key = try node.key(.object(members), of: model)
   }
 
+  /// - Throws: `unknownModel`.
+  static func model(_ name: String, in node: Node) throws(NodeError) -> Model {
+    guard let model = node.schema.model(named: name) else {
+      throw .mutation(.unknownModel(name, known: node.schema.models.map(\.name)))
+    }
+    return model
+  }
+
   /// - Parameter path: `MODEL/KEY`.
   init(path: String, in node: Node) throws {
     let parts = path.split(separator: "/", maxSplits: 1)
     guard parts.count == 2 else { throw Problem.unusable("`\(path)` is not MODEL/KEY") }
-    try self.init(try node.model(named: try String(parts[0]).percentDecoded), String(parts[1]), in: node)
+    let model = try Self.model(try String(parts[0]).percentDecoded, in: node)
+    try self.init(model, String(parts[1]), in: node)
   }
 
   static func path(_ model: String, _ key: JSON) -> String {
@@ -142,7 +153,7 @@ struct RecordName: Sendable {
   /// The record of a path `…/MODEL/KEY`.
   init(_ context: ServerContext, in node: Node) throws {
     try self.init(
-      try node.model(named: try context.parameters.require("model").percentDecoded),
+      try Self.model(try context.parameters.require("model").percentDecoded, in: node),
       try context.parameters.require("key"), in: node)
   }
 
@@ -152,14 +163,5 @@ struct RecordName: Sendable {
     do { return try node.schema.value(text: text, for: field, of: model.name).json } catch {
       throw .mutation(.value(error))
     }
-  }
-}
-
-extension Node {
-  func model(named name: String) throws(NodeError) -> Model {
-    guard let model = schema.model(named: name) else {
-      throw .mutation(.unknownModel(name, known: schema.models.map(\.name)))
-    }
-    return model
   }
 }

@@ -38,7 +38,7 @@ struct WriteResources: Sendable {
         return (outcomes, transaction.madeCommit)
       }
       let records = try outcomes.map { outcome throws(NodeError) -> JSON in
-        let model = try node.model(named: outcome.model)
+        let model = try RecordName.model(outcome.model, in: node)
         // A caller that may only write learns no state.
         let isReadable = readable.contains(Partition(model: model, key: outcome.key))
         let revision = isReadable ? try node.state(of: outcome.key, in: model)?.revision : nil

@@ -89,7 +89,8 @@ struct Problem: HTTPResponseError {
       default: .internalServerError
       }
     self.code = code.rawValue
-    let isPrivate = status == .internalServerError || [.restricted, .notPermitted, .unsafeUndo].contains(code)
+    let isPrivate =
+      status == .internalServerError || [.restricted, .notPermitted, .unsafeUndo].contains(code)
     title =
       isLimited && isPrivate
       ? (code == .notPermitted ? Self.forbidden.title : "the token does not permit the reason to be shown")

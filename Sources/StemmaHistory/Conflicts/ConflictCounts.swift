@@ -86,7 +86,7 @@ package struct ConflictCounts: Sendable {
   }
 }
 
-/// What a log has: the position of the next event, and the number of events before it.
+/// The position of a log's next event, and the number of events before it.
 struct LogExtent: Equatable, Sendable {
   private(set) var end = Position.first
   private(set) var events: UInt64 = 0
@@ -95,7 +95,8 @@ struct LogExtent: Equatable, Sendable {
   init() {}
 
   init(_ node: Node) throws(NodeError) {
-    (end, events) = (node.logEnd, try node.logFileEvents())
+    end = node.logEnd
+    events = try Node.wrapping { try node.log.files().reduce(0) { $0 + $1.events } }
   }
 
   /// Whether events were only appended since. Each has a position, so a purge or a repair changes

@@ -43,8 +43,9 @@ package struct LogActivity: Sendable {
     days[Int64(block.timestamp(index).milliseconds / Self.dayMilliseconds), default: 0] += 1
     partitions[block.reader.partition(ofKey: key), default: 0] += 1
     let operation = EventOperation.allCases.firstIndex(of: block.operation(index)) ?? 0
-    models[block.reader.model(ofKey: key), default: Array(repeating: 0, count: EventOperation.allCases.count)][
-      operation] += 1
+    models[
+      block.reader.model(ofKey: key), default: Array(repeating: 0, count: EventOperation.allCases.count)][
+        operation] += 1
     return true
   }
 
@@ -83,12 +84,5 @@ package struct LogActivity: Sendable {
       ),
       ("end", .string("@\(extent.end)")),
     ])
-  }
-}
-
-extension Node {
-  /// The number of events in the files of the log.
-  func logFileEvents() throws(NodeError) -> UInt64 {
-    try Self.wrapping { try log.files().reduce(0) { $0 + $1.events } }
   }
 }

@@ -100,7 +100,7 @@ extension Node {
     let open = try openFields(filter)
     let omissions = Omissions()
     var statistics = try Self.wrapping {
-      let total = try logFileEvents()
+      let total = try LogExtent(self).events
       var count = LogCount(description, top: top)
       var reader = try log.eventsByKey(partitions: filter.partitions, around: omissions)
       var done: UInt64 = 0

@@ -19,25 +19,16 @@ package struct LifeStep: Sendable {
   }
 }
 
-extension Node {
-  /// All readable events of a life, by position.
-  package func steps(of life: RecordLife) throws(NodeError) -> [LifeStep] {
-    let history = life.history
+extension RecordLife {
+  /// All readable events, by position.
+  package func steps(_ node: Node) throws(NodeError) -> [LifeStep] {
     // The steps have the order of the history.
     var steps: [LifeStep] = []
-    try forEachStep(of: life) { noted, changes in
+    try node.forEachStep(of: self) { noted, changes in
       let parents = history.parents(of: steps.count).map { history.events[$0].id }
       steps.append(LifeStep(noted: noted, changes: changes, parents: parents))
     }
-    steps += life.unexplained.map { LifeStep(noted: $0) }
+    steps += unexplained.map { LifeStep(noted: $0) }
     return steps.sorted { $0.noted.stored.position < $1.noted.stored.position }
-  }
-}
-
-extension JSON {
-  /// An object with further members.
-  func adding(_ members: [(name: String, value: JSON)]) -> JSON {
-    guard case .object(let own) = self else { return self }
-    return .object(own + members)
   }
 }

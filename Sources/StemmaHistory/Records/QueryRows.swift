@@ -1,17 +1,18 @@
 import StemmaEvents
 import StemmaNode
 
-extension Node {
+/// SQL queries as people see their rows.
+package enum QueryRows {
   /// The columns that `SELECT *` does not show.
   private static let innerColumns = ["_version", "_state"]
 
-  /// As `query`, without the inner columns that the statement does not name.
-  package func forEachShownRow(
-    of sql: String, within time: Duration? = nil,
+  /// As `Node.query`, without the inner columns that the statement does not name.
+  package static func forEach(
+    of sql: String, in node: Node, within time: Duration? = nil,
     _ body: (_ columns: [String], _ row: [Value]) throws -> Void
   ) throws(NodeError) {
-    let inner = Self.innerColumns.filter { !sql.contains($0) }
-    try query(sql, within: time) { names, values in
+    let inner = innerColumns.filter { !sql.contains($0) }
+    try node.query(sql, within: time) { names, values in
       let shown = names.indices.filter { !inner.contains(names[$0]) }
       try body(shown.map { names[$0] }, shown.map { values[$0] })
     }

@@ -61,12 +61,3 @@ extension ConflictDescription {
     return candidate.value.plainText
   }
 }
-
-extension JSON {
-  /// A key as a person types it.
-  package var keyWords: String {
-    guard case .object(let members) = self else { return plainText }
-    if members.count == 1 { return members[0].value.plainText }
-    return members.map { "\($0.name)=\($0.value.plainText)" }.joined(separator: " ")
-  }
-}

@@ -80,6 +80,9 @@ extension Bench {
     }
     """
 
+  /// The directory of a node with that many conflicts.
+  func nodeWithConflicts(_ count: Int) throws -> String { try conflicts(count).node }
+
   /// Pets whose name two nodes changed concurrently.
   fileprivate func conflicts(_ count: Int) throws -> Backlog {
     let node = try emptyNode("conflicts", schema: Self.petSchema)

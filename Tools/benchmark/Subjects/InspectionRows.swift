@@ -52,7 +52,7 @@ private struct Record {
     guard let file = files.first(where: { $0.number == UInt64(files.count / 2) }) ?? files.first else {
       throw BenchError("an empty log")
     }
-    position = "@\(file.number).\(file.events / 2)"
+    position = "@\(file.positions?.first ?? "1")"
     let event = try node.event(named: position)
     guard let model = node.description.model(of: event.event) else { throw BenchError("a foreign event") }
     time = node.description.time(event.event.timestamp)
@@ -62,7 +62,7 @@ private struct Record {
 
 extension Bench {
   /// The shared node with a journal that is not sealed.
-  fileprivate func nodeWithJournal() throws -> String {
+  func nodeWithJournal() throws -> String {
     let directory = try node(events)
     return try shared("node-with-journal") {
       let copy = try fresh("with-journal")
