@@ -115,6 +115,23 @@ struct PageTests {
     #expect(program.end() == 0)
   }
 
+  /// A form reread its controls, which rounded numbers in JSON and changed line ends.
+  @Test("a form changes what a person has changed")
+  func forms() throws {
+    let work = try Workplace()
+    try work.write(
+      "schema.graphql",
+      "type Thing @model { id: ID! @primaryKey text: String json: AWSJSON count: Int every: Interval }\n"
+        + "enum Interval { DAY WEEK }\n")
+    try work.stemma("init", "node", "--schema", "schema.graphql", "--name", "node")
+    try work.stemma(
+      "-C", "node", "create", "Thing", "id=1", "text=a\r\nb\rc", "count=1", "every=DAY",
+      #"json={"big":9007199254740993,"b":1.0}"#)
+    let (program, address) = try page(of: "node", in: work)
+    try run("edit", "node", at: address, in: work)
+    #expect(program.end() == 0)
+  }
+
   @Test("the secret is needed, and leaves the address")
   func secret() throws {
     let work = try hostileNodes()

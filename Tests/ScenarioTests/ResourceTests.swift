@@ -166,6 +166,67 @@ struct ResourceTests {
     #expect(try json(node.answer("/v1/conflicts/counts", in: peers.work).body) == NSArray())
   }
 
+  /// A third candidate came while a person looked at two.
+  @Test("a resolution is refused if there are other candidates than those shown")
+  func newCandidates() throws {
+    let (peers, node) = try conflicting()
+    let path = "/v1/conflicts/Task/tenant=a&id=1"
+    func tag() throws -> String {
+      _ = try node.answer(path, ["-D", "headers"], in: peers.work)
+      let headers = try String(contentsOfFile: peers.work.file("headers"), encoding: .utf8)
+      return try String(#require(headers.firstMatch(of: /[Ee][Tt]ag: (".+")/)).1)
+    }
+    func resolve(_ tag: String, _ body: String) throws -> Int {
+      try node.answer(path, post(body) + ["-H", "If-Match: \(tag)"], in: peers.work).status
+    }
+    let before = try tag()
+    try peers.stemma("clone", "hq", "third", "--name", "third")
+    try peers.stemma("-C", "third", "update", "Task", "tenant=a", "id=1", "done=true")
+    try peers.stemma("-C", "third", "resolve", "Task", "tenant=a", "id=1", "title", "--set", "third")
+    try peers.stemma("-C", "hq", "update", "Task", "tenant=a", "id=1", "done=false")
+    try peers.stemma("-C", "third", "sync")
+    #expect(try resolve(before, #"{"take":1}"#) == 412)
+    let now = try tag()
+    let open = try #require(try json(node.answer(path, in: peers.work).body) as? [[String: Any]])
+    let ways = open.map { #"{"field":"\#($0["field"] as? String ?? "")","kind":"value","take":1}"# }
+    #expect(try resolve(now, "[\(ways.joined(separator: ","))]") == 200)
+    #expect(try json(node.answer(path, in: peers.work).body) == NSArray())
+    // All of them in one commit.
+    let log = try peers.stemma("-C", "hq", "log", "-n", "\(ways.count)", "--format", "{commit}").lines
+    #expect(Set(log).count == 1)
+  }
+
+  @Test("a revoked token ends a stream of events")
+  func revokedStream() throws {
+    let (peers, first) = try conflicting()
+    first.program.end()
+    let token = try peers.stemma("-C", "hq", "token", "create", "x", "--read", "*").lines[0]
+    let node = try ServedNode("hq", in: peers.work)
+    let stream = try Background(
+      "/usr/bin/env",
+      [
+        "curl", "-sN", "-H", "Accept: text/event-stream", "-H", "Authorization: Bearer \(token)",
+        node.url + "/v1/events",
+      ], in: peers.work)
+    #expect(stream.firstLine.hasPrefix(":"))
+    try peers.stemma("-C", "hq", "token", "revoke", "x")
+    try peers.write("hq", "a", "1", "after the revocation")
+    #expect(stream.wait() == 0)
+  }
+
+  @Test("a server reads tables that were deleted and rebuilt")
+  func rebuiltTables() throws {
+    let (peers, node) = try conflicting()
+    #expect(try node.answer("/v1/records/Task", in: peers.work).status == 200)
+    for name in ["tables.sqlite", "tables.sqlite-wal", "tables.sqlite-shm"] {
+      try? FileManager.default.removeItem(atPath: peers.work.file("hq/\(name)"))
+    }
+    try peers.stemma("-C", "hq", "rebuild")
+    try peers.write("hq", "a", "1", "after the rebuild")
+    let answer = try node.answer("/v1/records/Task/tenant=a&id=1", in: peers.work)
+    #expect(answer.body.contains("after the rebuild"), "\(answer.body)")
+  }
+
   @Test("counts follow the log, also when events are purged")
   func counts() throws {
     let (peers, node) = try conflicting()

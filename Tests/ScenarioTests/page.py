@@ -170,6 +170,26 @@ def keyboard(browser):
     page.close()
 
 
+def edit(browser):
+    """A form sends what a person has changed, as it was typed, and nothing else."""
+    page = Page(browser)
+    model = cli("status")["models"][-1]
+    row = cli("list", model, "--limit", "1")[0]
+    page.open(f"/records/{model}/{form(row['key'])}")
+    page.page.keyboard.press("e")
+    page.page.get_by_label("count", exact=True).fill("9007199254740993")
+    page.page.get_by_role("button", name="Save").click()
+    page.page.wait_for_function("() => document.querySelector('#notices').textContent.includes('Saved')")
+    equal("the event", cli("log", "-n", "1")[0]["fields"], {"count": "9007199254740993"})
+    page.ready()
+    page.page.keyboard.press("e")
+    page.page.get_by_label("count", exact=True).fill("1e400")
+    page.page.get_by_role("button", name="Save").click()
+    page.page.wait_for_selector("dialog p.bad")
+    equal("the fields", cli("get", model, *words(row["key"]))["fields"], {**row["fields"], "count": "9007199254740993"})
+    page.close()
+
+
 def slider(browser):
     """The slider shows the record as `get --as-of` does, at ten positions."""
     page = Page(browser)
@@ -279,14 +299,14 @@ def screenshots(browser):
     """Pictures of each view, with few colors so that they are small. ARGUMENT: the folder."""
     from PIL import Image
     for theme in ("light", "dark"):
-        page = Page(browser, theme, 1120)
+        page = Page(browser, theme, 1040)
         for name, route in routes().items():
             page.open(route)
             # Charts follow the first data.
             page.page.wait_for_timeout(500)
             path = f"{sys.argv[5]}/{name}-{theme}.png"
             page.page.screenshot(path=path)
-            Image.open(path).convert("RGB").quantize(48).save(path, optimize=True)
+            Image.open(path).convert("RGB").quantize(24).save(path, optimize=True)
         page.close()
 
 

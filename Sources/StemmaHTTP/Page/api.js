@@ -13,6 +13,8 @@ export const takeToken = () => {
   history.replaceState(null, "", `${location.pathname}#${found[2] || "/"}`);
 };
 
+export const hasToken = () => Boolean(sessionStorage.getItem(tokenName));
+
 export const setToken = (token) => sessionStorage.setItem(tokenName, token);
 
 const authorization = () => {

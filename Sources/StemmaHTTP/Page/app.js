@@ -1,5 +1,5 @@
 // Starts the page and shows the view that the address names.
-import { get, takeToken, whenDenied, whenMissing } from "./api.js";
+import { get, hasToken, takeToken, whenDenied, whenMissing } from "./api.js";
 import { button, data, el, put } from "./dom.js";
 import { listenToKeys } from "./keys.js";
 import { bannerOf } from "./notice.js";
@@ -42,6 +42,7 @@ const newPage = (route) => {
     },
     fail: (error) => {
       if (page !== own || error.name === "AbortError" || error.status === 401) return;
+      own.hasFailed = true;
       own.show(own.heading(views.find(({ name }) => name === route.view)?.label ?? "Not found"),
         el("div.problem", { role: "alert" }, el("p", error.message),
           button("Try again", () => start(true))));
@@ -80,7 +81,7 @@ const open = async (route) => {
 const start = async (isNew) => {
   const route = parse(location.hash);
   delete main.dataset.ready;
-  if (!isNew && page && page.route.view === route.view && page.update?.(route)) return;
+  if (!isNew && page && page.route.view === route.view && !page.hasFailed && page.update?.(route)) return;
   await open(route);
 };
 
@@ -98,7 +99,7 @@ whenDenied(() => {
   if (main.dataset.view === "token") return;
   page?.close();
   page = null;
-  askForToken(main, restart);
+  askForToken(main, hasToken(), restart);
 });
 whenMissing((sentence) => page?.warn(sentence));
 window.addEventListener("hashchange", () => { takeToken(); start(false); });

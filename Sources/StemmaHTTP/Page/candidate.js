@@ -15,13 +15,12 @@ const about = ({ author, origin, timestamp, version, event }, events) => {
     known?.message && [el("br"), data(known.message, "message")]);
 };
 
-/** The choice that stands for a candidate; by number where several candidates have the name of its event. */
-export const choiceOf = ({ kind, candidates }, { n, value, event }) => {
+/** The choice that stands for a candidate. The server compares the numbers with what was shown. */
+export const choiceOf = ({ kind }, { n, value }) => {
   const label = `candidate ${n}`;
   if (kind === "dangling") return null;
   if (kind === "delete") return { label, body: value ? { keep: true } : { delete: true } };
-  const isUnique = kind === "value" && candidates.filter((one) => one.event === event).length === 1;
-  return { label, body: { take: isUnique ? event : n } };
+  return { label, body: { take: n } };
 };
 
 const wordsOf = ({ kind }, { value, n }) => (kind !== "delete" ? [`Take ${n}`]
@@ -46,15 +45,18 @@ const ancestorNode = ({ ancestor }) => el("div.candidate.ancestor", el("h3", "Co
   el("div.content", ancestor === undefined ? el("span.dim", "not known") : valueNode(ancestor, "full")));
 
 const ownEditor = (conflict, { type, chosen }, use) => {
-  const start = chosen?.body.set ?? conflict.candidates[0].value;
-  const { element, read, control } = valueControl(`Own value of ${conflict.field}`, type, start);
+  const own = valueControl(`Own value of ${conflict.field}`, type, chosen?.own ?? conflict.candidates[0].value);
+  const { element, control } = own;
   const problem = el("p.bad", { role: "alert" });
   const take = () => {
+    // The value of the first candidate, as it was, is that candidate.
+    if (!own.isTouched) return use(chosen ?? choiceOf(conflict, conflict.candidates[0]));
     try {
-      use({ body: { set: read() }, label: "own value" });
+      use({ json: own.read(), own: control.value, label: "own value" });
     } catch {
       problem.textContent = "This is not a value of its type.";
     }
+    return undefined;
   };
   control.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey || control.tagName === "INPUT")) return;
@@ -89,7 +91,7 @@ const chosenNode = ({ chosen }, act) => el("span.dim", chosen
 /** `state` is what the merge knows of this conflict; `act` chooses, or opens the editor. */
 export const conflictNode = (conflict, index, state, act) => {
   const { kind, field } = conflict;
-  state.isChosen = (body) => Boolean(state.chosen && body && isSame(state.chosen.body, body));
+  state.isChosen = (body) => Boolean(state.chosen?.body && body && isSame(state.chosen.body, body));
   const title = `conflict${index}`;
   return el("section.conflict", {
     class: state.isCurrent && "current", "aria-labelledby": title,

@@ -1,52 +1,71 @@
 // The form that changes fields of a record.
 import { post } from "./api.js";
 import { button, data, el, form, input, labelled, openDialog, put, select, submitButton } from "./dom.js";
-import { isSame, keyText } from "./format.js";
+import { keyText } from "./format.js";
 import { notify } from "./notice.js";
 import { author, changed, rememberAuthor, takeBack } from "./person.js";
 
-const isText = (type) => !/^(\[|Int|Float|Boolean|AWSTimestamp|AWSJSON)/.test(type);
+const texts = ["ID", "String", "AWSDate", "AWSTime", "AWSDateTime", "AWSEmail", "AWSPhone", "AWSURL", "AWSIPAddress"];
 
-const parseValue = (type, text) => {
-  if (isText(type)) return text;
-  // Larger integers would lose digits as numbers; the server takes them as texts.
-  const isInteger = /^(Int|AWSTimestamp)/.test(type) && /^-?\d+$/.test(text);
-  if (isInteger && !Number.isSafeInteger(Number(text))) return text;
-  return JSON.parse(text);
+/**
+ * The JSON of a typed value. Numbers, lists and objects stay as they were typed, because JavaScript would round
+ * what has more than 15 digits. `null` is the JSON of no value.
+ */
+const jsonOf = (type, text, old) => {
+  // An enum shows a text; an embedded type shows an object, or nothing yet.
+  const isText = texts.includes(type)
+    || (!/^(\[.*|Int|Float|Boolean|AWSTimestamp|AWSJSON)$/.test(type) && typeof old !== "object")
+    || (!/^[[{]/.test(text.trim()) && !/^(\[.*|Int|Float|Boolean|AWSTimestamp|AWSJSON)$/.test(type));
+  if (isText) return JSON.stringify(text);
+  const json = text.trim();
+  JSON.parse(json);
+  if (/^(Int|AWSTimestamp)$/.test(type) && !/^-?\d+$/.test(json)) throw new Error("not an integer");
+  if (type === "Float" && !Number.isFinite(Number(json))) throw new Error("not a finite number");
+  return json;
 };
 
 export const valueControl = (label, type, value) => {
   const text = typeof value === "string" ? value : value === null ? "" : JSON.stringify(value);
+  // A control changes line ends, so only what a person has changed is read from it.
+  let isTouched = false;
   const control = type === "Boolean" ? select("value", ["true", "false"], text || "false")
     : /\n/.test(text) || text.length > 80
       ? el("textarea", { rows: 6, dir: "auto", spellcheck: "false" }, text)
       : input("value", text);
   const isNull = el("input", { type: "checkbox", checked: value === null, "aria-label": `${label}: null` });
-  control.addEventListener("input", () => { isNull.checked = false; });
+  control.addEventListener("input", () => { isTouched = true; isNull.checked = false; });
+  isNull.addEventListener("change", () => { isTouched = true; });
   const element = el("div.valuecontrol", labelled(data(label), control, { class: "field grow" }),
     el("label.check", isNull, " null"));
-  return { element, control, read: () => (isNull.checked ? null : parseValue(type, control.value)) };
+  return {
+    element, control,
+    get isTouched() { return isTouched; },
+    /** The value as JSON. */
+    read: () => (isNull.checked ? "null" : jsonOf(type, control.value, value)),
+  };
 };
 
-const changesOf = (record, controls) => Object.fromEntries(controls.flatMap(({ name, read }) => {
-  let value;
+/** The changed fields as the members of a JSON object. */
+const changesOf = (controls) => controls.filter(({ own }) => own.isTouched).map(({ name, own }) => {
   try {
-    value = read();
+    return `${JSON.stringify(name)}:${own.read()}`;
   } catch {
     throw new Error(`${name}: not a value of its type.`);
   }
-  return isSame(value, record.fields[name]) ? [] : [[name, value]];
-}));
+});
 
 const editForm = ({ model, present, etag }, dialog, onDone) => {
   const controls = model.fields.filter(({ isKey, name }) => !isKey && name in present.fields)
-    .map(({ name, type }) => ({ name, ...valueControl(name, type, present.fields[name]) }));
+    .map(({ name, type }) => ({ name, own: valueControl(name, type, present.fields[name]) }));
   const [who, message] = [input("author", author()), input("message", "")];
   const problem = el("div", { role: "alert" });
   const finish = () => { dialog.close(); onDone(); };
+  let isBusy = false;
   const save = async () => {
-    const fields = changesOf(present, controls);
-    const line = JSON.stringify({ op: "update", model: model.name, key: present.key, fields });
+    const members = changesOf(controls);
+    if (members.length === 0) throw new Error("Nothing was changed.");
+    const head = JSON.stringify({ op: "update", model: model.name, key: present.key });
+    const line = `${head.slice(0, -1)},"fields":{${members.join(",")}}}`;
     const parameters = { author: who.value.trim(), message: message.value.trim() };
     rememberAuthor(parameters.author);
     const answer = await post("/v1/mutations", parameters, `${line}\n`,
@@ -56,9 +75,15 @@ const editForm = ({ model, present, etag }, dialog, onDone) => {
       { action: answer.commit && takeBack([answer.commit], onDone) });
     finish();
   };
-  const submit = () => save().catch((error) => put(problem, el("p.bad", error.status === 412
-    ? ["The record has changed meanwhile. ", button("Reload it", finish)] : error.message)));
-  const content = form({}, submit, controls.map(({ element }) => element),
+  const submit = async () => {
+    if (isBusy) return;
+    isBusy = true;
+    await save().catch((error) => put(problem, el("p.bad", error.status === 412
+      ? ["The record has changed meanwhile. Reloading discards this form. ", button("Reload it", finish)]
+      : error.message)));
+    isBusy = false;
+  };
+  const content = form({}, submit, controls.map(({ own }) => own.element),
     el("div.line", labelled("Author", who), labelled("Message", message, { class: "field grow" })), problem,
     el("div.buttons", submitButton("Save"), button("Cancel", () => dialog.close())));
   content.addEventListener("keydown", (event) => {

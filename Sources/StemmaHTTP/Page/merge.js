@@ -1,5 +1,5 @@
 // The merge of one record: choose for each conflict, resolve, go on to the next record.
-import { modelPath, models, post } from "./api.js";
+import { modelPath, models, post, read } from "./api.js";
 import { choiceOf, conflictNode } from "./candidate.js";
 import { button, data, el, form, input, labelled, put, submitButton } from "./dom.js";
 import { count, keyForm, keyOf, keyText, recordNode } from "./format.js";
@@ -9,13 +9,13 @@ import { filterOf, nextAfter } from "./queue.js";
 import { conflictLink, go, link, recordLink } from "./route.js";
 
 const load = async (page, { name, form, query }) => {
-  const [schema, conflicts, history] = await Promise.all([
+  const [schema, { data: conflicts, etag }, history] = await Promise.all([
     models(),
-    page.get(modelPath("conflicts", name, form)),
+    read(modelPath("conflicts", name, form), {}, { signal: page.signal }),
     page.get(modelPath("history", name, form)).catch(() => []),
   ]);
   return {
-    name, form, conflicts, schema,
+    name, form, conflicts, schema, etag,
     model: schema.find((one) => one.name === name),
     events: new Map(history.map((event) => [event.event, event])),
     filter: filterOf(query),
@@ -30,19 +30,17 @@ const viewOf = ({ model, schema, choices, current, editing, events }, { field },
     target: schema.find(({ name }) => name === target) };
 };
 
-/** One request after another, so that a failure leaves the rest open. */
-const resolveChosen = async ({ name, form, conflicts, choices }, who, message) => {
-  const commits = [];
-  try {
-    for (const [index, { field, kind }] of conflicts.entries()) {
-      if (!choices[index]) continue;
-      const parameters = { field, kind, author: who, message };
-      commits.push((await post(modelPath("conflicts", name, form), parameters, choices[index].body)).commit);
-    }
-    return { commits };
-  } catch (problem) {
-    return { commits, problem };
-  }
+/** All choices in one commit, if the conflicts are still those that were shown. */
+const resolveChosen = async ({ name, form, conflicts, choices, etag }, who, message) => {
+  const chosen = conflicts.flatMap(({ field, kind }, index) => (choices[index] ? [[field, kind, choices[index]]] : []));
+  // A value of one's own is JSON already; it must not pass through a JavaScript number.
+  const lines = chosen.map(([field, kind, { body, json }]) => {
+    const head = JSON.stringify({ ...(field !== null && { field }), kind, ...body });
+    return json === undefined ? head : `${head.slice(0, -1)},"set":${json}}`;
+  });
+  const parameters = { author: who, message };
+  const answer = await post(modelPath("conflicts", name, form), parameters, `[${lines.join(",")}]`, { "If-Match": etag });
+  return { commit: answer.commit, count: chosen.length };
 };
 
 const toNext = async (state, isDone) => {
@@ -50,18 +48,21 @@ const toNext = async (state, isDone) => {
   go(next ? conflictLink(next.model, keyForm(next.key), state.filter) : link("conflicts", state.filter));
 };
 
-const afterResolve = async (page, state, { commits, problem }) => {
+const afterResolve = async (page, state, { commit, count: resolved }) => {
   changed();
-  if (problem) {
-    notify(`Resolved ${commits.length}, then: ${problem.message}`, { isBad: true });
-  } else {
-    const toRecord = () => go(recordLink(state.name, state.form));
-    const record = `${state.name} ${keyText(state.conflicts[0].key)}`;
-    notify(`Resolved ${count(commits.length, "conflict")} of ${record}.`,
-      { action: takeBack([...new Set(commits)], toRecord) });
-  }
-  if (commits.length === state.conflicts.length) await toNext(state, true);
-  else if (commits.length > 0) page.reload();
+  const toRecord = () => go(recordLink(state.name, state.form));
+  const record = `${state.name} ${keyText(state.conflicts[0].key)}`;
+  notify(`Resolved ${count(resolved, "conflict")} of ${record}.`, { action: takeBack([commit], toRecord) });
+  if (resolved === state.conflicts.length) await toNext(state, true);
+  else page.reload();
+};
+
+/** Shows why nothing was resolved. The conflicts may be others by now. */
+const afterFailure = (page, error) => {
+  const isStale = error.status === 412 || error.status === 404;
+  notify(isStale ? "The conflicts of the record have changed meanwhile. Nothing was resolved; choose again." : error.message,
+    { isBad: true });
+  if (isStale) page.reload();
 };
 
 const sideBar = ({ conflicts }, chooseSide) => {
@@ -148,7 +149,11 @@ export const open = async (page, route) => {
   const resolve = async (who, message) => {
     if (isBusy || !state.choices.some(Boolean)) return;
     isBusy = true;
-    await afterResolve(page, state, await resolveChosen(state, who, message)).catch(page.fail);
+    try {
+      await afterResolve(page, state, await resolveChosen(state, who, message));
+    } catch (error) {
+      afterFailure(page, error);
+    }
     isBusy = false;
   };
   const bar = resolveBar(resolve, () => toNext(state, false).catch(page.fail));

@@ -21,10 +21,19 @@ export const address = (path, parameters) => {
   return text ? `${path}?${text}` : path;
 };
 
+/** A part of an address that a person has changed need not be percent-encoded UTF-8. */
+const decoded = (text) => {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+};
+
 export const parse = (hash) => {
   const [path, ...rest] = hash.replace(/^#\/?/, "").split("?");
   const [view, ...parts] = path.split("/").filter(Boolean);
-  const name = parts[0] === undefined ? null : decodeURIComponent(parts[0]);
+  const name = parts[0] === undefined ? null : decoded(parts[0]);
   const parameters = new URLSearchParams(rest.join("?"));
   return { view: view ?? "overview", name, form: parts[1] ?? null, query: parameters };
 };

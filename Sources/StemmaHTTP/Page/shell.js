@@ -56,7 +56,7 @@ export const markView = (name) => links.forEach((link, view) => {
   else link.removeAttribute("aria-current");
 });
 
-export const askForToken = (main, onToken) => {
+export const askForToken = (main, isRefused, onToken) => {
   const secret = input("token", "", { type: "password", required: true, dir: "ltr" });
   document.title = "Token needed – Stemma";
   main.dataset.view = "token";
@@ -66,6 +66,7 @@ export const askForToken = (main, onToken) => {
   };
   put(main, form({ class: "token" }, submit, el("h1", "Token needed"),
     el("p", "This server answers only with a token. `stemma token create` makes one; it stays in this tab."),
+    isRefused && el("p.bad", { role: "alert" }, "The server does not know this token, or it has expired."),
     labelled("Token", secret), submitButton("Continue")));
   main.dataset.ready = "true";
   secret.focus();

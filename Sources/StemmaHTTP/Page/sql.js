@@ -7,10 +7,11 @@ import { go, link } from "./route.js";
 const limit = 100000;
 const tablesQuery = "SELECT name, sql FROM sqlite_schema WHERE type = 'table' ORDER BY name";
 
-/** RFC 4180: quotes where they are needed, lines end with CR LF. */
+/** RFC 4180: quotes where they are needed, lines end with CR LF. An empty cell is null, as in an import. */
 const csvCell = (value) => {
-  const text = value === null ? "" : typeof value === "string" ? value : JSON.stringify(value);
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  if (value === null) return "";
+  const text = typeof value === "string" ? value : JSON.stringify(value);
+  return text === "" || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 };
 const csvLine = (cells) => `${cells.map(csvCell).join(",")}\r\n`;
 const csv = (names, rows) =>

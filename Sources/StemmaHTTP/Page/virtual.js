@@ -111,6 +111,8 @@ export const virtualRows = ({
 export const pager = (view, status, { onPage, onFailure, empty = "Nothing here." }) => {
   let source = null;
   let running = null;
+  // After a failure only a person tries again.
+  let hasFailed = false;
   const load = async (current) => {
     put(status, "Loading…");
     try {
@@ -120,14 +122,19 @@ export const pager = (view, status, { onPage, onFailure, empty = "Nothing here."
       put(status, current.isDone && view.items.length === 0 && empty);
     } catch (error) {
       if (current !== source || error.name === "AbortError") return;
-      put(status, el("span.bad", { role: "alert" }, error.message), " ", button("Try again", more));
+      hasFailed = true;
+      put(status, el("span.bad", { role: "alert" }, error.message), " ", button("Try again", again));
       if (view.items.length === 0) onFailure();
     }
   };
   const more = async () => {
-    if (!source || source.isDone) return;
+    if (!source || source.isDone || hasFailed) return;
     running ??= load(source).finally(() => { running = null; });
     await running;
   };
-  return { more, start: (next) => { source = next; return more(); } };
+  const again = () => {
+    hasFailed = false;
+    return more();
+  };
+  return { more, start: (next) => { source = next; return again(); } };
 };

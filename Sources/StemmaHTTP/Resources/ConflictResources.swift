@@ -1,3 +1,4 @@
+import Crypto
 import HTTPTypes
 import Hummingbird
 import NIOCore
@@ -68,37 +69,46 @@ struct ConflictResources: Sendable {
       filter.scope = NarrowedScope(readable)
       let life = try node.existingLife(of: record.key, in: record.model)
       var conflicts: [JSON] = []
+      var shown: [ConflictDescription] = []
       var answer = ResourceAnswer(.null)
       try answer.read {
         try node.conflicts(filter) { conflict in
+          shown.append(conflict)
           conflicts.append(conflict.json(ancestor: try conflict.ancestor(in: life)))
         }
         if let missing = life.missing { throw NodeError.missing(missing) }
       }
       answer.json = .array(conflicts)
+      answer.revision = Self.tag(of: shown)
       return answer
     }.response
   }
 
   // MARK: Resolve
 
-  /// Resolves one conflict of a record.
+  /// Resolves conflicts of a record in one commit.
   private func resolve(_ request: Request, _ context: ServerContext) async throws -> Response {
-    let query = try ResourceQuery(request, "field", "kind", "author", "message")
-    let way = try ResolutionWay(try await request.whole(limit: HTTPLimits.resource, context))
-    let (field, message) = (try query.one("field"), try CommitMessage(query, context))
-    let kind = try query.one("kind").map(ConflictFilter.kind(named:))
+    let query = try ResourceQuery(request, "author", "message")
+    let ways = try ResolutionWay.all(in: try await request.whole(limit: HTTPLimits.resource, context))
+    let message = try CommitMessage(query, context)
+    let tag = try request.revisionToMatch
     let readable = context.grant.rights.readable
     let answer = try await pool.write(for: context) { node in
       let record = try RecordName(context, in: node)
       guard readable.contains(record.partition) else { throw try record.absence(nil) }
       let open = try node.conflicts(of: record.key, in: record.model)
       let key = node.schema.json(of: record.key, model: record.model)
-      // Existence has no declared field.
-      let isExistence = field.map { ExistenceName.matches($0, in: record.model) } ?? false
-      let commit = try node.resolve(
-        record.model, key, field: isExistence ? nil : field, kind: isExistence ? .delete : kind,
-        try way.resolution(node), message)
+      let choices = try ways.map { try $0.choice(record.model, node) }
+      let commit = try node.resolve(record.model, key, choices, message) { () throws(NodeError) in
+        guard let tag else { return }
+        let current = Self.tag(of: try node.conflicts(of: record.key, in: record.model))
+        guard tag == current else {
+          throw .mutation(
+            .revisionMismatch(
+              model: record.model.name, key: KeyWords.text(record.key, of: record.model), expected: tag,
+              current: current))
+        }
+      }
       let left = try node.conflicts(of: record.key, in: record.model)
       let count = open.count { conflict in !left.contains { $0.isSame(as: conflict) } }
       return ResourceAnswer(resolved: count, commit, node)
@@ -107,16 +117,23 @@ struct ConflictResources: Sendable {
     return answer.response
   }
 
+  /// Identifies the candidates of a record's conflicts.
+  private static func tag(of conflicts: [ConflictDescription]) -> String {
+    let digest = SHA256.hash(data: Array(JSON.array(conflicts.map(\.json)).text.utf8))
+    return String(digest.hexadecimal.prefix(16))
+  }
+
   /// Resolves all value and delete conflicts.
   private func resolveAll(_ request: Request, _ context: ServerContext) async throws -> Response {
     let query = try ResourceQuery(request, "model", "author", "message")
-    let way = try ResolutionWay(try await request.whole(limit: HTTPLimits.resource, context))
+    let ways = try ResolutionWay.all(in: try await request.whole(limit: HTTPLimits.resource, context))
+    guard ways.count == 1 else { throw Problem.unusable("all conflicts are resolved in one way") }
     let (name, message) = (try query.one("model"), try CommitMessage(query, context))
     // The count would show conflicts of other partitions.
     guard context.grant.rights.readable.isEverything else { throw Problem.forbidden }
     let answer = try await pool.write(for: context) { node in
       let model = try name.map { try RecordName.model($0, in: node) }
-      let (count, commit) = try node.resolveAll(model, try way.ofAll, message)
+      let (count, commit) = try node.resolveAll(model, try ways[0].ofAll, message)
       return ResourceAnswer(resolved: count, commit, node)
     }
     changed()
@@ -160,21 +177,50 @@ extension ResourceAnswer {
   }
 }
 
-/// The body of a resolution: `{"take":…}`, `{"set":…}`, `{"keep":true}`, `{"delete":true}` or
-/// `{"unlink":true}`.
+/// A resolution: `{"take":…}`, `{"set":…}`, `{"keep":true}`, `{"delete":true}` or
+/// `{"unlink":true}`, with `field` and `kind` if the record has several conflicts.
 private struct ResolutionWay: Sendable {
   private let name: String
   private let value: JSON
+  private var field: String?
+  private var kind: ConflictFilter.Kind?
 
-  init(_ body: ByteBuffer) throws {
-    let members = try body.withUnsafeReadableBytes { try JSON.members(of: $0) }
-    guard members.count == 1, let member = members.first else {
-      throw Problem.unusable("a resolution has one of take, set, keep, delete and unlink")
+  /// The resolutions of a body: one, or an array.
+  static func all(in body: ByteBuffer) throws -> [ResolutionWay] {
+    let json: JSON
+    do { json = try body.withUnsafeReadableBytes { try JSON.parse($0) } } catch let error as JSONError {
+      throw MutationError.notJSON(error)
     }
-    (name, value) = member
+    guard case .array(let ways) = json else { return [try ResolutionWay(json)] }
+    if ways.isEmpty { throw Problem.unusable("the body has no resolution") }
+    return try ways.map { try ResolutionWay($0) }
   }
 
-  func resolution(_ node: Node) throws -> Resolution {
+  init(_ json: JSON) throws {
+    guard case .object(let members) = json else { throw Problem.unusable("a resolution is an object") }
+    var ways: [(name: String, value: JSON)] = []
+    for member in members {
+      switch (member.name, member.value) {
+      case ("field", .string(let name)): field = name
+      case ("field", .null): break
+      case ("kind", .string(let name)): kind = try ConflictFilter.kind(named: name)
+      default: ways.append(member)
+      }
+    }
+    guard ways.count == 1 else {
+      throw Problem.unusable("a resolution has one of take, set, keep, delete and unlink")
+    }
+    (name, value) = ways[0]
+  }
+
+  func choice(_ model: Model, _ node: Node) throws -> ConflictChoice {
+    // Existence has no declared field.
+    let isExistence = field.map { ExistenceName.matches($0, in: model) } ?? false
+    return ConflictChoice(
+      field: isExistence ? nil : field, kind: isExistence ? .delete : kind, resolution: try resolution(node))
+  }
+
+  private func resolution(_ node: Node) throws -> Resolution {
     switch (name, value) {
     case ("take", .int(let number)): return .take(Int(clamping: number))
     case ("take", .string("shown")): return .shown

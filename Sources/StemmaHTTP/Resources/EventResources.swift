@@ -105,6 +105,7 @@ struct EventResources: Sendable {
         try await request.body.consumeWithInboundCloseHandler { _ in
           var position = start
           for await wake in wakes.cancelOnGracefulShutdown() {
+            guard try await context.isGranted() else { break }
             // The first one opens the stream; comments keep it open.
             if wake.isComment { try await writer.write(wake) }
             while true {

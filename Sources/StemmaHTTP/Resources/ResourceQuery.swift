@@ -79,6 +79,19 @@ struct ResourceQuery: Sendable {
   }
 }
 
+extension Request {
+  /// The entity tag of `If-Match`, without quotes; nil without the field.
+  var revisionToMatch: String? {
+    get throws(Problem) {
+      guard let tag = headers[.ifMatch] else { return nil }
+      guard tag.count > 2, tag.hasPrefix("\""), tag.hasSuffix("\"") else {
+        throw .unusable("If-Match is one revision in quotes, not `\(tag)`")
+      }
+      return String(tag.dropFirst().dropLast())
+    }
+  }
+}
+
 extension String {
   /// All bytes but unreserved characters (RFC 3986) as `%XX`.
   var percentEncoded: String {

@@ -22,7 +22,7 @@ struct WriteResources: Sendable {
   private func write(_ request: Request, _ context: ServerContext) async throws -> Response {
     let query = try ResourceQuery(request, "author", "message")
     let message = try CommitMessage(query, context)
-    let revision = try Self.revision(request)
+    let revision = try request.revisionToMatch
     let body = try await request.whole(limit: HTTPLimits.resource, context)
     let mutations = try Self.mutations(body)
     if revision != nil, mutations.count != 1 {
@@ -52,15 +52,6 @@ struct WriteResources: Sendable {
     }
     changed()
     return answer.response
-  }
-
-  /// The revision of `If-Match`; nil without it.
-  private static func revision(_ request: Request) throws(Problem) -> String? {
-    guard let tag = request.headers[.ifMatch] else { return nil }
-    guard tag.count > 2, tag.hasPrefix("\""), tag.hasSuffix("\"") else {
-      throw .unusable("If-Match is one revision in quotes, not `\(tag)`")
-    }
-    return String(tag.dropFirst().dropLast())
   }
 
   private static func mutations(_ body: ByteBuffer) throws -> [Mutation] {

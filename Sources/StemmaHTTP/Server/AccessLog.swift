@@ -33,6 +33,8 @@ struct ServerContext: RequestContext {
   let channel: any Channel
   let record = RequestRecord()
   var grant = Grant.everything
+  /// Whether the caller still has the grant. A stream asks before each part.
+  var isGranted: @Sendable () async throws -> Bool = { true }
 
   init(source: ApplicationRequestContextSource) {
     coreContext = .init(source: source)

@@ -21,19 +21,23 @@ struct Authentication: RouterMiddleware {
     let header = request.headers[.authorization]
     let isForeign = isOnLoopback && !Loopback.isNamed(by: request)
     // The file is read each time, so a revoked token is refused at once.
-    let grant = try await pool.run { [directory, ports, secret] () throws -> Grant? in
-      let tokens = try AccessTokens(of: directory, ports)
-      if !tokens.areRequired, secret == nil {
-        if isForeign { throw Problem.foreignOrigin }
-        return .everything
+    let current: @Sendable () async throws -> Grant? = { [directory, ports, pool, secret] in
+      try await pool.run { () throws -> Grant? in
+        let tokens = try AccessTokens(of: directory, ports)
+        if !tokens.areRequired, secret == nil {
+          if isForeign { throw Problem.foreignOrigin }
+          return .everything
+        }
+        guard let header, header.hasPrefix(Self.scheme) else { return nil }
+        let given = String(header.dropFirst(Self.scheme.count))
+        if let secret, AccessTokens.isEqual(given, secret) { return .everything }
+        return try tokens.grant(for: given, at: ports.clock.milliseconds())
       }
-      guard let header, header.hasPrefix(Self.scheme) else { return nil }
-      let given = String(header.dropFirst(Self.scheme.count))
-      if let secret, AccessTokens.isEqual(given, secret) { return .everything }
-      return try tokens.grant(for: given, at: ports.clock.milliseconds())
     }
+    let grant = try await current()
     guard let grant else { throw Problem.unauthenticated }
     context.grant = grant
+    context.isGranted = { try await current() == grant }
     context.record.update { $0.token = grant.name }
     return try await next(request, context)
   }

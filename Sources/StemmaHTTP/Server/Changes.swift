@@ -175,7 +175,10 @@ struct Changes: Sendable {
             metrics.addStream(-1)
           }
           try await request.body.consumeWithInboundCloseHandler { _ in
-            for await hint in stream.cancelOnGracefulShutdown() { try await writer.write(hint) }
+            for await hint in stream.cancelOnGracefulShutdown() {
+              guard try await context.isGranted() else { break }
+              try await writer.write(hint)
+            }
           } onInboundClosed: {
             hints.unsubscribe(id)
           }

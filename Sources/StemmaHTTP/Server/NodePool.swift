@@ -139,6 +139,11 @@ final class NodePool: Sendable {
           inode: UInt64(info.st_ino), size: Int64(info.st_size), seconds: time.tv_sec,
           nanoseconds: time.tv_nsec))
     }
+    // Deleted tables stay readable for the process that has opened them. Commits change their size.
+    var info = stat()
+    let isThere = stat(Node.tablesPath(in: opening.directory), &info) == 0
+    states.append(
+      FileState(inode: isThere ? UInt64(info.st_ino) : 0, size: 0, seconds: 0, nanoseconds: 0))
     return states
   }
 }

@@ -237,13 +237,30 @@ extension Node {
     _ model: Model, _ key: JSON, field: String?, kind: ConflictFilter.Kind? = nil, _ resolution: Resolution,
     _ message: CommitMessage
   ) throws(NodeError) -> CommitID? {
-    let settlement = try settlement(model, key, field: field, kind, resolution)
+    try resolve(model, key, [ConflictChoice(field: field, kind: kind, resolution: resolution)], message)
+  }
+
+  /// Resolves several conflicts of a record in one commit.
+  ///
+  /// - Parameter checking: called under the writer lock, before anything is written.
+  package func resolve(
+    _ model: Model, _ key: JSON, _ choices: [ConflictChoice], _ message: CommitMessage,
+    checking: () throws(NodeError) -> Void = {}
+  ) throws(NodeError) -> CommitID? {
+    var settlements: [[Mutation]?] = []
+    for choice in choices {
+      settlements.append(
+        try settlement(model, key, field: choice.field, choice.kind, choice.resolution))
+    }
     return try write(message) { transaction throws(NodeError) in
-      if let settlement {
-        for mutation in settlement { try transaction.perform(mutation) }
-      } else {
-        let kind = kind.flatMap { RegisterConflict.Kind(rawValue: $0.rawValue) }
-        try transaction.resolve(model.name, key, field: field, kind: kind, resolution)
+      try checking()
+      for (choice, settlement) in zip(choices, settlements) {
+        if let settlement {
+          for mutation in settlement { try transaction.perform(mutation) }
+        } else {
+          let kind = choice.kind.flatMap { RegisterConflict.Kind(rawValue: $0.rawValue) }
+          try transaction.resolve(model.name, key, field: choice.field, kind: kind, choice.resolution)
+        }
       }
       return transaction.madeCommit
     }
@@ -368,6 +385,20 @@ extension Node {
       for (model, key) in records { try transaction.resolveAll(model, key, resolution) }
       return (count, transaction.madeCommit)
     }
+  }
+}
+
+/// The resolution of one of a record's conflicts.
+package struct ConflictChoice: Sendable {
+  /// Nil if the record has only one conflict, or only one of `kind`.
+  package var field: String?
+  package var kind: ConflictFilter.Kind?
+  package var resolution: Resolution
+
+  package init(field: String?, kind: ConflictFilter.Kind?, resolution: Resolution) {
+    self.field = field
+    self.kind = kind
+    self.resolution = resolution
   }
 }
 
