@@ -248,7 +248,7 @@ def granted(browser):
     """Nothing of an ungranted partition reaches the browser. ARGUMENT: its name."""
     page = Page(browser)
     hidden = sys.argv[5]
-    page.page.on("response", page.answers.append)
+    page.page.on("response", lambda answer: page.answers.append(answer))
     visible = [route for route in routes().values()] + [f"/events?grep={hidden}", f"/compare?from=@1&to=now"]
     for route in visible:
         page.page.goto("about:blank")

@@ -45,7 +45,8 @@ const ancestorNode = ({ ancestor }) => el("div.candidate.ancestor", el("h3", "Co
   el("div.content", ancestor === undefined ? el("span.dim", "not known") : valueNode(ancestor, "full")));
 
 const ownEditor = (conflict, { type, chosen }, use) => {
-  const own = valueControl(`Own value of ${conflict.field}`, type, chosen?.own ?? conflict.candidates[0].value);
+  const start = chosen?.own ?? conflict.candidates[0].value;
+  const own = valueControl(`Own value of ${conflict.field}`, type, start);
   const { element, control } = own;
   const problem = el("p.bad", { role: "alert" });
   const take = () => {

@@ -5,18 +5,21 @@ import { keyText } from "./format.js";
 import { notify } from "./notice.js";
 import { author, changed, rememberAuthor, takeBack } from "./person.js";
 
-const texts = ["ID", "String", "AWSDate", "AWSTime", "AWSDateTime", "AWSEmail", "AWSPhone", "AWSURL", "AWSIPAddress"];
+const texts = [
+  "ID", "String", "AWSDate", "AWSTime", "AWSDateTime", "AWSEmail", "AWSPhone", "AWSURL", "AWSIPAddress",
+];
+const isJSONType = (type) => /^(\[.*|Int|Float|Boolean|AWSTimestamp|AWSJSON)$/.test(type);
+
+/** Whether a typed value is a text. Of the other types, enums are texts, and embedded types are objects. */
+const isText = (type, text, old) => texts.includes(type)
+  || (!isJSONType(type) && (typeof old !== "object" || !/^\s*\{/.test(text)));
 
 /**
- * The JSON of a typed value. Numbers, lists and objects stay as they were typed, because JavaScript would round
- * what has more than 15 digits. `null` is the JSON of no value.
+ * The JSON of a typed value. Numbers, lists and objects stay as they were typed, because JavaScript would
+ * round what has more than 15 digits.
  */
 const jsonOf = (type, text, old) => {
-  // An enum shows a text; an embedded type shows an object, or nothing yet.
-  const isText = texts.includes(type)
-    || (!/^(\[.*|Int|Float|Boolean|AWSTimestamp|AWSJSON)$/.test(type) && typeof old !== "object")
-    || (!/^[[{]/.test(text.trim()) && !/^(\[.*|Int|Float|Boolean|AWSTimestamp|AWSJSON)$/.test(type));
-  if (isText) return JSON.stringify(text);
+  if (isText(type, text, old)) return JSON.stringify(text);
   const json = text.trim();
   JSON.parse(json);
   if (/^(Int|AWSTimestamp)$/.test(type) && !/^-?\d+$/.test(json)) throw new Error("not an integer");

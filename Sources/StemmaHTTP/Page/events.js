@@ -57,7 +57,8 @@ const follower = (page, state, list, newer, onState) => {
 
 export const open = async (page, route) => {
   const schema = await models();
-  const state = { filter: filterOf(route.query), isLive: route.query.get("live") !== "off", opened: route.name };
+  const isLive = route.query.get("live") !== "off";
+  const state = { filter: filterOf(route.query), isLive, opened: route.name };
   const parameters = () => replaced(state.filter, { live: state.isLive ? null : "off" });
   const toList = () => go(link("events", parameters()));
   const newer = button("", () => list.toTop(), { class: "newer", hidden: true });

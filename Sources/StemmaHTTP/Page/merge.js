@@ -32,14 +32,16 @@ const viewOf = ({ model, schema, choices, current, editing, events }, { field },
 
 /** All choices in one commit, if the conflicts are still those that were shown. */
 const resolveChosen = async ({ name, form, conflicts, choices, etag }, who, message) => {
-  const chosen = conflicts.flatMap(({ field, kind }, index) => (choices[index] ? [[field, kind, choices[index]]] : []));
+  const chosen = conflicts.flatMap(({ field, kind }, index) =>
+    (choices[index] ? [[field, kind, choices[index]]] : []));
   // A value of one's own is JSON already; it must not pass through a JavaScript number.
   const lines = chosen.map(([field, kind, { body, json }]) => {
     const head = JSON.stringify({ ...(field !== null && { field }), kind, ...body });
     return json === undefined ? head : `${head.slice(0, -1)},"set":${json}}`;
   });
   const parameters = { author: who, message };
-  const answer = await post(modelPath("conflicts", name, form), parameters, `[${lines.join(",")}]`, { "If-Match": etag });
+  const path = modelPath("conflicts", name, form);
+  const answer = await post(path, parameters, `[${lines.join(",")}]`, { "If-Match": etag });
   return { commit: answer.commit, count: chosen.length };
 };
 
@@ -60,8 +62,8 @@ const afterResolve = async (page, state, { commit, count: resolved }) => {
 /** Shows why nothing was resolved. The conflicts may be others by now. */
 const afterFailure = (page, error) => {
   const isStale = error.status === 412 || error.status === 404;
-  notify(isStale ? "The conflicts of the record have changed meanwhile. Nothing was resolved; choose again." : error.message,
-    { isBad: true });
+  const stale = "The conflicts of the record have changed meanwhile. Nothing was resolved; choose again.";
+  notify(isStale ? stale : error.message, { isBad: true });
   if (isStale) page.reload();
 };
 

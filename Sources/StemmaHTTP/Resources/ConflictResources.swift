@@ -99,16 +99,16 @@ struct ConflictResources: Sendable {
       let open = try node.conflicts(of: record.key, in: record.model)
       let key = node.schema.json(of: record.key, model: record.model)
       let choices = try ways.map { try $0.choice(record.model, node) }
-      let commit = try node.resolve(record.model, key, choices, message) { () throws(NodeError) in
-        guard let tag else { return }
-        let current = Self.tag(of: try node.conflicts(of: record.key, in: record.model))
+      if let tag {
+        let current = Self.tag(of: open)
         guard tag == current else {
-          throw .mutation(
+          throw NodeError.mutation(
             .revisionMismatch(
               model: record.model.name, key: KeyWords.text(record.key, of: record.model), expected: tag,
               current: current))
         }
       }
+      let commit = try node.resolve(record.model, key, choices, message)
       let left = try node.conflicts(of: record.key, in: record.model)
       let count = open.count { conflict in !left.contains { $0.isSame(as: conflict) } }
       return ResourceAnswer(resolved: count, commit, node)
@@ -117,9 +117,17 @@ struct ConflictResources: Sendable {
     return answer.response
   }
 
-  /// Identifies the candidates of a record's conflicts.
+  /// Identifies the candidates of a record's conflicts. Names of nodes can change; origins do not.
   private static func tag(of conflicts: [ConflictDescription]) -> String {
-    let digest = SHA256.hash(data: Array(JSON.array(conflicts.map(\.json)).text.utf8))
+    let candidates = conflicts.map { conflict -> JSON in
+      let shown = conflict.candidates.map {
+        JSON.array([.string("\($0.id.origin):\($0.id.sequence)"), $0.value])
+      }
+      return .array([
+        .string(conflict.kind.rawValue), conflict.field.map { .string($0) } ?? .null, .array(shown),
+      ])
+    }
+    let digest = SHA256.hash(data: Array(JSON.array(candidates).text.utf8))
     return String(digest.hexadecimal.prefix(16))
   }
 
