@@ -227,6 +227,23 @@ struct ResourceTests {
     #expect(answer.body.contains("after the rebuild"), "\(answer.body)")
   }
 
+  @Test("an answer that lacks events says so")
+  func corruptLog() throws {
+    let (peers, node) = try conflicting()
+    let whole = try #require(try json(node.answer("/v1/events", in: peers.work).body) as? [NSObject])
+    let file = peers.work.file("hq/log/00000001.journal")
+    var bytes = try Data(contentsOf: URL(fileURLWithPath: file))
+    bytes[bytes.count / 2] ^= 0xFF
+    try bytes.write(to: URL(fileURLWithPath: file))
+    let second = try ServedNode("hq", in: peers.work)
+    let answer = try second.answer("/v1/events", ["-D", "headers"], in: peers.work)
+    #expect(answer.status == 200, "\(answer)")
+    let rest = try #require(try json(answer.body) as? [NSObject])
+    #expect(rest.count < whole.count)
+    let headers = try String(contentsOfFile: peers.work.file("headers"), encoding: .utf8)
+    #expect(headers.lowercased().contains("stemma-missing-events: "), "\(headers)")
+  }
+
   @Test("counts follow the log, also when events are purged")
   func counts() throws {
     let (peers, node) = try conflicting()

@@ -80,10 +80,11 @@ package struct Server: Sendable {
     }
     let version = resources.group("v1")
     Exchanges(pool: pool) { wake.yield() }.add(to: version)
-    Changes(hints: hints, metrics: metrics).add(to: version)
+    let changes = Changes(hints: hints, metrics: metrics)
+    changes.add(to: version)
     Inspections(pool: pool).add(to: version)
     RecordResources(pool: pool).add(to: version)
-    EventResources(pool: pool, hints: hints, metrics: metrics).add(to: version)
+    EventResources(pool: pool, changes: changes).add(to: version)
     let counts = ScopeCounts()
     ConflictResources(pool: pool, counts: counts) { wake.yield() }.add(to: version)
     WriteResources(pool: pool) { wake.yield() }.add(to: version)

@@ -37,7 +37,7 @@ struct ConflictResources: Sendable {
       try answer.read {
         try node.conflicts(
           filter, from: first.map { ($0.model.name, $0.key) }, in: offset..<offset + limit + 1
-        ) { page.append($0, node.schema) }
+        ) { page.append($0) }
         try node.checkTablesAreWhole()
       }
       answer.json = .array(page.list.elements)
@@ -99,16 +99,15 @@ struct ConflictResources: Sendable {
       let open = try node.conflicts(of: record.key, in: record.model)
       let key = node.schema.json(of: record.key, model: record.model)
       let choices = try ways.map { try $0.choice(record.model, node) }
-      if let tag {
-        let current = Self.tag(of: open)
-        guard tag == current else {
-          throw NodeError.mutation(
-            .revisionMismatch(
-              model: record.model.name, key: KeyWords.text(record.key, of: record.model), expected: tag,
-              current: current))
-        }
+      let commit = try node.resolve(record.model, key, choices, message) { () throws(NodeError) in
+        guard let tag else { return }
+        let current = Self.tag(of: try node.conflicts(of: record.key, in: record.model))
+        guard tag != current else { return }
+        throw .mutation(
+          .revisionMismatch(
+            model: record.model.name, key: KeyWords.text(record.key, of: record.model), expected: tag,
+            current: current))
       }
-      let commit = try node.resolve(record.model, key, choices, message)
       let left = try node.conflicts(of: record.key, in: record.model)
       let count = open.count { conflict in !left.contains { $0.isSame(as: conflict) } }
       return ResourceAnswer(resolved: count, commit, node)
@@ -161,7 +160,7 @@ private struct ConflictPage {
     (list, self.offset, self.start) = (LimitedList(limit), offset, start)
   }
 
-  mutating func append(_ conflict: ConflictDescription, _ schema: Schema) {
+  mutating func append(_ conflict: ConflictDescription) {
     guard list.append(conflict.json) else { return }
     offset += 1
     guard conflict.kind == .value || conflict.kind == .delete else { return }

@@ -1,8 +1,8 @@
 import Foundation
 import HTTPTypes
 import Hummingbird
+import NIOConcurrencyHelpers
 import NIOCore
-import ServiceLifecycle
 import StemmaEvents
 import StemmaHistory
 import StemmaNode
@@ -12,8 +12,7 @@ import StemmaSchema
 /// The log: lists of events, single events, and a stream of new ones.
 struct EventResources: Sendable {
   let pool: NodePool
-  let hints: ChangeHints
-  let metrics: ServerMetrics
+  let changes: Changes
 
   /// The events of one look at the log that a stream sends at once.
   private static let burst = 1000
@@ -93,33 +92,17 @@ struct EventResources: Sendable {
       }
       return (filter, min(position.next, node.durableEnd))
     }
-    return Response(
-      status: .ok, headers: [.contentType: "text/event-stream", .cacheControl: "no-store"],
-      body: ResponseBody { writer in
-        let (id, wakes) = hints.subscribe(readable)
-        metrics.addStream(1)
-        defer {
-          hints.unsubscribe(id)
-          metrics.addStream(-1)
-        }
-        try await request.body.consumeWithInboundCloseHandler { _ in
-          var position = start
-          for await wake in wakes.cancelOnGracefulShutdown() {
-            guard try await context.isGranted() else { break }
-            // The first one opens the stream; comments keep it open.
-            if wake.isComment { try await writer.write(wake) }
-            while true {
-              let (text, end, isWhole) = try await next(filter, position, context)
-              position = end
-              if !text.isEmpty { try await writer.write(ByteBuffer(string: text)) }
-              if isWhole { break }
-            }
-          }
-        } onInboundClosed: {
-          hints.unsubscribe(id)
-        }
-        try await writer.finish(nil)
-      })
+    let place = NIOLockedValueBox(start)
+    return changes.stream(request, context) { wake, writer in
+      // The first one opens the stream; comments keep it open.
+      if wake.isComment { try await writer.write(wake) }
+      while true {
+        let (text, end, isWhole) = try await next(filter, place.withLockedValue { $0 }, context)
+        place.withLockedValue { $0 = end }
+        if !text.isEmpty { try await writer.write(ByteBuffer(string: text)) }
+        if isWhole { break }
+      }
+    }
   }
 
   /// The next events from a position on, and whether they are all.

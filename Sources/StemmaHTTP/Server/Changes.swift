@@ -164,26 +164,36 @@ struct Changes: Sendable {
 
   func add(to router: RouterGroup<ServerContext>) {
     router.get("changes") { request, context in
-      let readable = context.grant.rights.readable
-      return Response(
-        status: .ok, headers: [.contentType: "text/event-stream", .cacheControl: "no-store"],
-        body: ResponseBody { writer in
-          let (id, stream) = hints.subscribe(readable)
-          metrics.addStream(1)
-          defer {
-            hints.unsubscribe(id)
-            metrics.addStream(-1)
-          }
-          try await request.body.consumeWithInboundCloseHandler { _ in
-            for await hint in stream.cancelOnGracefulShutdown() {
-              guard try await context.isGranted() else { break }
-              try await writer.write(hint)
-            }
-          } onInboundClosed: {
-            hints.unsubscribe(id)
-          }
-          try await writer.finish(nil)
-        })
+      stream(request, context) { hint, writer in try await writer.write(hint) }
     }
+  }
+
+  /// An endless answer of server-sent events, until the client closes it or loses its grant.
+  ///
+  /// - Parameter write: called with each hint of a readable partition and each comment. The first
+  ///   comment comes at once.
+  func stream(
+    _ request: Request, _ context: ServerContext,
+    _ write: @escaping @Sendable (ByteBuffer, inout any ResponseBodyWriter) async throws -> Void
+  ) -> Response {
+    Response(
+      status: .ok, headers: [.contentType: "text/event-stream", .cacheControl: "no-store"],
+      body: ResponseBody { writer in
+        let (id, stream) = hints.subscribe(context.grant.rights.readable)
+        metrics.addStream(1)
+        defer {
+          hints.unsubscribe(id)
+          metrics.addStream(-1)
+        }
+        try await request.body.consumeWithInboundCloseHandler { _ in
+          for await hint in stream.cancelOnGracefulShutdown() {
+            guard try await context.isGranted() else { break }
+            try await write(hint, &writer)
+          }
+        } onInboundClosed: {
+          hints.unsubscribe(id)
+        }
+        try await writer.finish(nil)
+      })
   }
 }

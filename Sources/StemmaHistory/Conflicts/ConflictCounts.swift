@@ -13,6 +13,9 @@ package struct ConflictCounts: Sendable {
   /// The partitions that are counted.
   package let scope: NarrowedScope
   private var extent = LogExtent()
+  /// The position up to which the counted tables had applied the log. A writer commits them after
+  /// the log, so they can be behind it.
+  private var applied = Position.first
   private var records: [RecordKey: Counts] = [:]
   /// The sums, by stored model name.
   private var models: [String: Counts] = [:]
@@ -23,8 +26,9 @@ package struct ConflictCounts: Sendable {
 
   package mutating func update(_ node: Node) throws(NodeError) {
     let extent = try LogExtent(node)
-    if extent == self.extent { return }
-    if let known = self.extent.end.previous, extent.hasGrown(from: self.extent),
+    let applied = try node.reading { try $0.token().position }
+    if extent == self.extent, applied == self.applied { return }
+    if let known = self.applied.previous, applied >= self.applied, extent.hasGrown(from: self.extent),
       let touched = try node.recordsTouched(between: .position(known), and: .now, of: nil).records
     {
       for record in touched { try count(record, node) }
@@ -38,7 +42,7 @@ package struct ConflictCounts: Sendable {
     var filter = ConflictFilter()
     (filter.scope, filter.kinds) = (scope, [.cardinality, .dangling])
     try node.openConflicts(filter) { others.add($0.model, $0.kind) }
-    self.extent = extent
+    (self.extent, self.applied) = (extent, applied)
   }
 
   private mutating func count(_ record: RecordKey, _ node: Node) throws(NodeError) {

@@ -10,8 +10,7 @@ package struct ConflictTally: Sendable {
 
   package init() {}
 
-  /// Dangling references are counted separately because their records may still arrive.
-  /// Conflicts without dangling references.
+  /// Conflicts without dangling references, whose records may still arrive.
   package var open: Int { total - dangling }
   package var dangling: Int { models.reduce(0) { $0 + count($1, .dangling) } }
 

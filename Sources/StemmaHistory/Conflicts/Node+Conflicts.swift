@@ -241,8 +241,11 @@ extension Node {
   }
 
   /// Resolves several conflicts of a record in one commit.
+  ///
+  /// - Parameter checking: called under the writer lock, before anything is written.
   package func resolve(
-    _ model: Model, _ key: JSON, _ choices: [ConflictChoice], _ message: CommitMessage
+    _ model: Model, _ key: JSON, _ choices: [ConflictChoice], _ message: CommitMessage,
+    checking: () throws(NodeError) -> Void = {}
   ) throws(NodeError) -> CommitID? {
     var settlements: [[Mutation]?] = []
     for choice in choices {
@@ -250,6 +253,7 @@ extension Node {
         try settlement(model, key, field: choice.field, choice.kind, choice.resolution))
     }
     return try write(message) { transaction throws(NodeError) in
+      try checking()
       for (choice, settlement) in zip(choices, settlements) {
         if let settlement {
           for mutation in settlement { try transaction.perform(mutation) }

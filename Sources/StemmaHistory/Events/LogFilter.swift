@@ -121,8 +121,8 @@ package struct LogFilter: Sendable {
 }
 
 extension String {
-  /// Whether the bytes of another text occur in this one. `contains` compares characters, which
-  /// takes fifty times as long.
+  /// Whether the bytes of another text occur in this one. `contains` compares characters, which is
+  /// slower.
   fileprivate func hasBytes(of other: String) -> Bool {
     var (text, wanted) = (self, other)
     return text.withUTF8 { text in
