@@ -169,7 +169,8 @@ struct ServerTests {
     try peers.write("hq", "a", "1")
     let node = try ServedNode("hq", in: peers.work)
     let python = try #require(RealData.python)
-    // 2,000 idle connections, 50 slow heads, 20 slow bodies, 4 endless bodies.
+    // 2,000 idle connections, 50 slow heads, 20 slow bodies, 4 endless bodies. Two of these are
+    // refused at once, for their `Host`.
     try peers.work.write(
       "clients.py",
       """
@@ -180,14 +181,14 @@ struct ServerTests {
           s = socket.create_connection(("127.0.0.1", port)); held.append(s); return s
       for _ in range(2000): connect()
       for _ in range(50): connect().sendall(b"POST /v1/pull HTTP/1.1\\r\\nHost: x\\r\\nX-Slow: ")
-      for _ in range(20): connect().sendall(b"POST /v1/push HTTP/1.1\\r\\nHost: x\\r\\nContent-Length: 900\\r\\n\\r\\nabc")
-      def endless():
-          s = connect(); s.sendall(b"POST /v1/pull HTTP/1.1\\r\\nHost: x\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n")
+      for _ in range(20): connect().sendall(b"POST /v1/push HTTP/1.1\\r\\nHost: localhost\\r\\nContent-Length: 900\\r\\n\\r\\nabc")
+      def endless(host):
+          s = connect(); s.sendall(b"POST /v1/pull HTTP/1.1\\r\\nHost: %s\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n" % host)
           chunk = b"10000\\r\\n" + b"x" * 65536 + b"\\r\\n"
           try:
               while True: s.sendall(chunk)
           except OSError: pass
-      threads = [threading.Thread(target=endless, daemon=True) for _ in range(4)]
+      threads = [threading.Thread(target=endless, args=(host,), daemon=True) for host in 2 * (b"localhost", b"x")]
       for t in threads: t.start()
       for t in threads: t.join()
       print("ready", flush=True)

@@ -52,8 +52,11 @@ struct ServerConnection<Base: ServerChildChannel>: ServerChildChannel {
   func handle(value: Base.Value, logger: Logger) async { await base.handle(value: value, logger: logger) }
 }
 
-/// Closes a connection after a response with `Connection: close`. The rest of the request is
-/// discarded up to a limit, so that the client can read the response.
+/// Ends requests that go on after their response: the rest is discarded up to a limit, so that the
+/// client can read the response, and then the connection is closed.
+///
+/// After `Connection: close` it is closed in any case. Otherwise a request that ends within the
+/// limit leaves the connection open.
 final class EarlyClose: ChannelDuplexHandler, RemovableChannelHandler {
   typealias InboundIn = HTTPRequestPart
   typealias InboundOut = HTTPRequestPart
@@ -61,32 +64,46 @@ final class EarlyClose: ChannelDuplexHandler, RemovableChannelHandler {
   typealias OutboundOut = HTTPResponsePart
 
   private static let patience = TimeAmount.seconds(2)
+  /// Whether the client still sends the current request.
+  private var isArriving = false
   private var closesAtEnd = false
   private var isClosing = false
+  /// Set while an answered request is discarded.
+  private var deadline: Scheduled<Void>?
   private var discarded = 0
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    guard isClosing else { return context.fireChannelRead(data) }
-    if case .body(let part) = unwrapInboundIn(data) {
+    switch unwrapInboundIn(data) {
+    case .head: isArriving = true
+    case .body(let part):
+      guard deadline != nil else { break }
       discarded += part.readableBytes
-      if discarded > HTTPLimits.discarded { context.close(promise: nil) }
-    } else {
-      context.close(promise: nil)
+      if discarded > HTTPLimits.discarded { return context.close(promise: nil) }
+    case .end:
+      isArriving = false
+      if isClosing { return context.close(promise: nil) }
+      deadline?.cancel()
+      deadline = nil
     }
+    if !isClosing { context.fireChannelRead(data) }
   }
 
   func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+    context.write(data, promise: promise)
     switch unwrapOutboundIn(data) {
     case .head(let head) where head.headerFields[.connection] == "close": closesAtEnd = true
-    case .end where closesAtEnd:
-      isClosing = true
-      let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
-      context.write(data, promise: promise)
+    case .end where closesAtEnd || isArriving:
+      isClosing = closesAtEnd
+      discarded = 0
       context.flush()
-      context.eventLoop.scheduleTask(in: Self.patience) { bound.value.close(promise: nil) }
-      return
+      let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
+      deadline = context.eventLoop.scheduleTask(in: Self.patience) { bound.value.close(promise: nil) }
     default: break
     }
-    context.write(data, promise: promise)
+  }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    deadline?.cancel()
+    context.fireChannelInactive()
   }
 }
