@@ -86,15 +86,15 @@ package struct LogFilter: Sendable {
 
   private func contains(_ event: Event, _ message: CommitMessage, _ text: String) -> Bool {
     for part in [message.text, message.author, message.source] {
-      if part?.hasBytes(of: text) ?? false { return true }
+      if part?.mentions(text) ?? false { return true }
     }
-    if event.key.parts.contains(where: { $0.text.hasBytes(of: text) }) { return true }
+    if event.key.parts.contains(where: { $0.text.mentions(text) }) { return true }
     return event.assignments.contains { assignment in
-      if assignment.field == Event.existenceField, ExistenceName.usual.hasBytes(of: text) { return true }
+      if assignment.field == Event.existenceField, ExistenceName.usual.mentions(text) { return true }
       return switch assignment.value {
-      case .string(let value), .json(let value): value.hasBytes(of: text)
+      case .string(let value), .json(let value): value.mentions(text)
       case .null: false
-      default: assignment.value.json.text.hasBytes(of: text)
+      default: assignment.value.json.text.mentions(text)
       }
     }
   }
@@ -121,16 +121,19 @@ package struct LogFilter: Sendable {
 }
 
 extension String {
-  /// Whether the bytes of another text occur in this one. `contains` compares characters, which is
-  /// slower.
-  fileprivate func hasBytes(of other: String) -> Bool {
+  /// Whether another text occurs in this one. Equal texts may differ in bytes: an é is one code
+  /// point, or two. Comparing characters is slow, so ASCII is searched as bytes.
+  fileprivate func mentions(_ other: String) -> Bool {
+    guard other.utf8.allSatisfy(UTF8.isASCII) else {
+      return !utf8.allSatisfy(UTF8.isASCII) && contains(other)
+    }
     var (text, wanted) = (self, other)
     return text.withUTF8 { text in
       wanted.withUTF8 { wanted in
-        guard let wanted = wanted.first.map({ ($0, wanted) }) else { return true }
-        guard text.count >= wanted.1.count else { return false }
-        return (0...text.count - wanted.1.count).contains { start in
-          text[start] == wanted.0 && text[start..<start + wanted.1.count].elementsEqual(wanted.1)
+        guard let first = wanted.first else { return true }
+        guard text.count >= wanted.count else { return false }
+        return (0...text.count - wanted.count).contains { start in
+          text[start] == first && text[start..<start + wanted.count].elementsEqual(wanted)
         }
       }
     }
