@@ -17,7 +17,7 @@ final class Following {
 
   // The parent of the test process may have blocked the gentler signals, and children inherit the
   // mask.
-  deinit { kill(process.processIdentifier, SIGKILL) }
+  deinit { process.signal(SIGKILL) }
 
   /// Waits until the command ends by itself, and returns its exit status.
   func end() -> Int32 {

@@ -71,7 +71,7 @@ struct KillTests {
     var sum: UInt64 = 0
     for turn in 0..<turns { sum = sum &* 31 &+ turn ^ UInt64(seen) }
     withExtendedLifetime(sum) {}
-    kill(process.processIdentifier, SIGKILL)
+    process.signal(SIGKILL)
     text += try output.fileHandleForReading.readToEnd() ?? Data()
     process.waitUntilExit()
     try held.fileHandleForWriting.close()

@@ -24,7 +24,9 @@ struct NodeCommandTests {
       ])
     let peer = try #require(status.array("peers").first)
     #expect(
-      peer.members == ["name", "address", "behind", "ahead", "partitions", "problem", "lastExchange"])
+      peer.members == [
+        "name", "address", "scope", "behind", "ahead", "partitions", "problem", "lastExchange",
+      ])
     #expect(peer.number("behind") == 1)
     #expect(peer.object("partitions").object("site=a").members == ["behind", "ahead"])
     let pulled = try work.stemma("-C", "copy", "pull", "--json").object()

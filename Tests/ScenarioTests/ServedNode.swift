@@ -34,7 +34,7 @@ final class Background {
     firstLine = String(decoding: text.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
   }
 
-  deinit { kill(process.processIdentifier, SIGKILL) }
+  deinit { process.signal(SIGKILL) }
 
   var processIdentifier: Int32 { process.processIdentifier }
   var isRunning: Bool { process.isRunning }
@@ -58,7 +58,7 @@ final class Background {
   /// Ends the program with a signal and returns its exit status.
   @discardableResult
   func end(_ signal: Int32 = SIGTERM) -> Int32 {
-    kill(process.processIdentifier, signal)
+    process.signal(signal)
     process.waitUntilExit()
     return process.terminationStatus
   }

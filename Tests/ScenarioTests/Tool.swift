@@ -92,8 +92,14 @@ extension Process {
     try run()
     DispatchQueue.global().asyncAfter(deadline: .now() + Self.limit) { [weak self] in
       guard let self, isRunning else { return }
-      kill(processIdentifier, SIGKILL)
+      print("killed after \(Self.limit) s: \(executableURL?.path ?? "") \(arguments ?? [])")
+      signal(SIGKILL)
     }
+  }
+
+  /// Sends a signal, unless the process has ended: another process may have its number by then.
+  func signal(_ signal: Int32) {
+    if isRunning { kill(processIdentifier, signal) }
   }
 }
 
