@@ -33,8 +33,11 @@ struct PageTests {
   }
 
   /// The address that `stemma ui` prints, with its secret.
-  private func page(of node: String, in work: Workplace) throws -> (program: Background, address: String) {
-    let program = try Background(Tool.path, ["-C", node, "ui"], in: work)
+  private func page(
+    of node: String, in work: Workplace, by author: String = ""
+  ) throws -> (program: Background, address: String) {
+    let program = try Background(
+      Tool.path, ["-C", node, "ui"], in: work, environment: ["STEMMA_AUTHOR": author])
     let address = String(program.firstLine.split(separator: " ").last ?? "")
     try #require(address.contains("/#token=stm_"), "\(program.firstLine) \(program.errorText)")
     return (program, address)
@@ -135,7 +138,7 @@ struct PageTests {
   @Test("the secret is needed, and leaves the address")
   func secret() throws {
     let work = try hostileNodes()
-    let (program, address) = try page(of: "other", in: work)
+    let (program, address) = try page(of: "other", in: work, by: "Ann & Bo")
     try run("secret", "other", at: address, in: work)
     #expect(program.end() == 0)
   }

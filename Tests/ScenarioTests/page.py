@@ -6,11 +6,12 @@ CASE is one of the functions below. ADDRESS is what the server printed, perhaps 
 The environment variable STEMMA_BROWSER names a Chromium. Exit status 1: the case failed.
 """
 import json, os, subprocess, sys, time
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 from playwright.sync_api import sync_playwright
 
 CASE, TOOL, NODE, ADDRESS = sys.argv[1:5]
 URL, _, SECRET = ADDRESS.partition("/#token=")
+SECRET, _, AUTHOR = SECRET.partition("&author=")
 # Far longer than any view takes, also on a busy machine.
 PATIENCE = 60_000
 
@@ -254,6 +255,9 @@ def granted(browser):
         page.page.goto("about:blank")
         page.page.goto(f"{URL}/#token={SECRET}&{route}")
         page.page.wait_for_selector("main[data-ready=true]")
+        page.page.wait_for_selector("body.readonly")
+        if page.page.locator(".writing:visible").count() > 0:
+            raise AssertionError(f"{route}: a holder of rights to read is offered to write")
         if hidden in page.page.content().replace(f"grep={hidden}", "").replace(f'value="{hidden}"', ""):
             raise AssertionError(f"{route}: {hidden} is shown")
         # Bodies are gone when the next page opens; those of streams never end.
@@ -292,6 +296,11 @@ def secret(browser):
     page.open("/events")
     if SECRET in page.page.url:
         raise AssertionError(page.page.url)
+    page.page.goto("about:blank")
+    page.page.goto(ADDRESS)
+    page.ready()
+    equal("author", page.page.evaluate("localStorage.getItem('stemma.author')"), unquote(AUTHOR))
+    page.open("/events")
     page.page.reload()
     page.ready()
     equal("events after a reload", page.shown, cli("log", "-n", str(len(page.shown))))

@@ -20,25 +20,28 @@ struct UI: ParsableCommand {
       """)
   @Option(help: ArgumentHelp("The port to listen at (default: any free one).", valueName: "number"))
   var port: UInt16 = 0
+  @OptionGroup var author: AuthorOptions
   @OptionGroup var options: NodeOptions
 
   func run() throws {
     signal(SIGPIPE, SIG_IGN)
     receiveStopSignals()
     let node = try options.open()
-    let name = node.metadata.name
+    let nodeName = node.metadata.name
     var configuration = Server.Configuration()
     let secret = AccessTokens.newSecret()
     (configuration.port, configuration.hasPage, configuration.secret) = (Int(port), true, secret)
     var logger = Logger(label: "stemma") { _ in LineLog(form: .text) }
     // Each view makes several requests.
     logger.logLevel = .warning
+    let name = author.name?.addingPercentEncoding(withAllowedCharacters: .alphanumerics)
+    let proposal = name.map { "&author=\($0)" } ?? ""
     let opening = NodeOpening(directory: node.directory, wait: options.wait)
     let server = try Server(opening, configuration, logger)
     try blocking {
       try await server.run { address in
-        let page = "\(address)/#token=\(secret)"
-        Output.line("\(printable(name)) at \(page)")
+        let page = "\(address)/#token=\(secret)" + proposal
+        Output.line("\(printable(nodeName)) at \(page)")
         Output.flush()
         if Output.isTerminal { Self.open(page) }
       }

@@ -1,16 +1,21 @@
 // Requests to the server.
+import { author, rememberAuthor } from "./author.js";
 import { address } from "./route.js";
 
 const tokenName = "stemma.token";
 
 const problem = (title, status) => Object.assign(new Error(title), { status });
 
-/** Moves a token out of the address, where it would be copied with links and kept in the history. */
+/**
+ * Moves a token out of the address, where it would be copied with links and kept in the history;
+ * also the author that `stemma ui` proposes.
+ */
 export const takeToken = () => {
-  const found = /^#token=([^&]*)&?(.*)$/.exec(location.hash);
+  const found = /^#token=([^&]*)(?:&author=([^&]*))?&?(.*)$/.exec(location.hash);
   if (!found) return;
   sessionStorage.setItem(tokenName, decodeURIComponent(found[1]));
-  history.replaceState(null, "", `${location.pathname}#${found[2] || "/"}`);
+  if (found[2] && !author()) rememberAuthor(decodeURIComponent(found[2]));
+  history.replaceState(null, "", `${location.pathname}#${found[3] || "/"}`);
 };
 
 export const hasToken = () => Boolean(sessionStorage.getItem(tokenName));

@@ -1,10 +1,11 @@
 // Open conflicts by record, or the merge of one record.
 import { pages, post } from "./api.js";
+import { author } from "./author.js";
+import { changed, takeBack } from "./changes.js";
 import { button, data, el } from "./dom.js";
 import { count, keyForm, kinds, kindText, number, recordNode, valueNode } from "./format.js";
 import { listItem, longList } from "./list.js";
 import { confirm, notify } from "./notice.js";
-import { author, changed, takeBack } from "./person.js";
 import { filterOf, grouped, remember } from "./queue.js";
 import { conflictLink, link, replaced } from "./route.js";
 
@@ -78,7 +79,7 @@ const openList = async (page, route) => {
   const resolveButton = (take) =>
     button(`Resolve all: ${take}`, () => resolveAll(page, counts, model, take));
   page.show(
-    page.heading("Conflicts", decidable && el("div.buttons", ["shown", "newest"].map(resolveButton))),
+    page.heading("Conflicts", decidable && el("div.buttons.writing", ["shown", "newest"].map(resolveButton))),
     chips(counts, filter), list.element,
   );
   await list.start(pages("/v1/conflicts", replaced(filter, { limit: 500 }), page.signal));

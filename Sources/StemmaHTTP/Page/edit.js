@@ -1,9 +1,10 @@
 // The form that changes fields of a record.
 import { post } from "./api.js";
+import { author, rememberAuthor } from "./author.js";
+import { changed, takeBack } from "./changes.js";
 import { button, data, el, form, input, labelled, openDialog, put, select, submitButton } from "./dom.js";
 import { keyText } from "./format.js";
 import { notify } from "./notice.js";
-import { author, changed, rememberAuthor, takeBack } from "./person.js";
 
 const texts = [
   "ID", "String", "AWSDate", "AWSTime", "AWSDateTime", "AWSEmail", "AWSPhone", "AWSURL", "AWSIPAddress",

@@ -1,10 +1,11 @@
 // The merge of one record: choose for each conflict, resolve, go on to the next record.
 import { modelPath, models, post, read } from "./api.js";
+import { author, rememberAuthor } from "./author.js";
 import { choiceOf, conflictNode } from "./candidate.js";
+import { changed, takeBack } from "./changes.js";
 import { button, data, el, form, input, labelled, put, submitButton } from "./dom.js";
 import { count, keyForm, keyOf, keyText, recordNode } from "./format.js";
 import { announce, notify } from "./notice.js";
-import { author, changed, rememberAuthor, takeBack } from "./person.js";
 import { filterOf, nextAfter } from "./queue.js";
 import { conflictLink, go, link, recordLink } from "./route.js";
 
@@ -87,7 +88,7 @@ const resolveBar = (resolve, skip) => {
     resolve(who.value.trim(), message.value.trim());
   };
   return {
-    element: form({ class: "line mergebar" }, submit, labelled("Author", who),
+    element: form({ class: "line mergebar writing" }, submit, labelled("Author", who),
       labelled("Message", message, { class: "field grow" }), button_, button("Skip", skip)),
     show: (chosen, all) => {
       button_.textContent = `Resolve ${chosen} of ${all}`;

@@ -124,7 +124,7 @@ const actions = (state, edit) => {
   return el("div.buttons",
     isOpen && el("a.button.primary", { href: conflictLink(state.model.name, state.form) }, "Merge"),
     el("a.button", { href: link("events", { model: state.model.name, key: state.form }) }, "Events"),
-    state.present && button("Edit", edit));
+    state.present && button("Edit", edit, { class: "writing" }));
 };
 
 export const open = async (page, route, schema) => {

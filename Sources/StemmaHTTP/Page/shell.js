@@ -42,6 +42,7 @@ export const buildRail = () => {
 
 export const showNode = (node) => {
   put(nodeName, data(node.name));
+  document.body.classList.toggle("readonly", node.write.length === 0);
   needRights.forEach((name) => { links.get(name).parentNode.hidden = !node.read.includes("*"); });
 };
 

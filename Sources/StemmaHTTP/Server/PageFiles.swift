@@ -39,7 +39,9 @@ enum PageFiles {
   private static let files: [String: [UInt8]] = [
     "api.js": PackageResources.api_js,
     "app.js": PackageResources.app_js,
+    "author.js": PackageResources.author_js,
     "candidate.js": PackageResources.candidate_js,
+    "changes.js": PackageResources.changes_js,
     "chart.js": PackageResources.chart_js,
     "compare.js": PackageResources.compare_js,
     "conflicts.js": PackageResources.conflicts_js,
@@ -61,7 +63,6 @@ enum PageFiles {
     "overview.js": PackageResources.overview_js,
     "panel.js": PackageResources.panel_js,
     "peers.js": PackageResources.peers_js,
-    "person.js": PackageResources.person_js,
     "queue.js": PackageResources.queue_js,
     "record.js": PackageResources.record_js,
     "records.js": PackageResources.records_js,

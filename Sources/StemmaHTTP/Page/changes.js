@@ -1,12 +1,8 @@
-// Who changes things here, and how a change is taken back.
+// What follows a change: news of it, and taking it back.
 import { post } from "./api.js";
+import { author } from "./author.js";
 import { count } from "./format.js";
 import { notify } from "./notice.js";
-
-const name = "stemma.author";
-
-export const author = () => localStorage.getItem(name) ?? "";
-export const rememberAuthor = (value) => localStorage.setItem(name, value);
 
 export const changed = () => window.dispatchEvent(new Event("stemma:changed"));
 
