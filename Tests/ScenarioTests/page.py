@@ -188,6 +188,14 @@ def edit(browser):
     page.page.get_by_role("button", name="Save").click()
     page.page.wait_for_selector("dialog p.bad")
     equal("the fields", cli("get", model, *words(row["key"]))["fields"], {**row["fields"], "count": "9007199254740993"})
+    # Another change in between is shown before it is written over.
+    page.page.get_by_label("count", exact=True).fill("7")
+    stemma("update", model, *words(row["key"]), "text=other")
+    page.page.get_by_role("button", name="Save").click()
+    page.page.wait_for_selector("dialog li:has-text('other')")
+    page.page.get_by_role("button", name="Save").click()
+    page.page.wait_for_selector("dialog", state="detached")
+    equal("both changes", cli("get", model, *words(row["key"]))["fields"], {**row["fields"], "text": "other", "count": 7})
     page.close()
 
 

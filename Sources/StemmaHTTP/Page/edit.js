@@ -1,9 +1,9 @@
 // The form that changes fields of a record.
-import { post } from "./api.js";
+import { modelPath, post, read } from "./api.js";
 import { author, rememberAuthor } from "./author.js";
 import { changed, takeBack } from "./changes.js";
 import { button, data, el, form, input, labelled, openDialog, put, select, submitButton } from "./dom.js";
-import { keyText } from "./format.js";
+import { changeNode, keyForm, keyText } from "./format.js";
 import { notify } from "./notice.js";
 
 const texts = [
@@ -58,7 +58,17 @@ const changesOf = (controls) => controls.filter(({ own }) => own.isTouched).map(
   }
 });
 
+/** What a record has become since it was shown. */
+const news = (before, now) => {
+  const found = Object.keys(now).filter((name) => JSON.stringify(now[name]) !== JSON.stringify(before[name]));
+  return [
+    el("p.bad", "The record has changed meanwhile. Saving again writes the fields of this form over it."),
+    el("ul", found.map((name) => el("li", data(name), ": ", changeNode(before[name], now[name])))),
+  ];
+};
+
 const editForm = ({ model, present, etag }, dialog, onDone) => {
+  let seen = { data: present, etag };
   const controls = model.fields.filter(({ isKey, name }) => !isKey && name in present.fields)
     .map(({ name, type }) => ({ name, own: valueControl(name, type, present.fields[name]) }));
   const [who, message] = [input("author", author()), input("message", "")];
@@ -73,18 +83,22 @@ const editForm = ({ model, present, etag }, dialog, onDone) => {
     const parameters = { author: who.value.trim(), message: message.value.trim() };
     rememberAuthor(parameters.author);
     const answer = await post("/v1/mutations", parameters, `${line}\n`,
-      { "If-Match": etag, "Content-Type": "application/x-ndjson" });
+      { "If-Match": seen.etag, "Content-Type": "application/x-ndjson" });
     changed();
     notify(answer.commit ? `Saved as ${answer.commit}.` : "Nothing changed.",
       { action: answer.commit && takeBack([answer.commit], onDone) });
     finish();
   };
+  const explain = async (error) => {
+    if (error.status !== 412) throw error;
+    const now = await read(modelPath("records", model.name, keyForm(present.key)));
+    put(problem, news(seen.data.fields, now.data.fields), button("Discard this form", finish));
+    seen = now;
+  };
   const submit = async () => {
     if (isBusy) return;
     isBusy = true;
-    await save().catch((error) => put(problem, el("p.bad", error.status === 412
-      ? ["The record has changed meanwhile. Reloading discards this form. ", button("Reload it", finish)]
-      : error.message)));
+    await save().catch(explain).catch((error) => put(problem, el("p.bad", error.message)));
     isBusy = false;
   };
   const content = form({}, submit, controls.map(({ own }) => own.element),
