@@ -73,6 +73,10 @@ struct ResourceTests {
       #expect(answer.status == 200, "\(path): \(answer.body)")
       #expect(try json(answer.body).isEqual(json(printed)), "\(path)")
     }
+    for (option, value) in [("origin", "nobody"), ("field", "nothing"), ("op", "merge"), ("model", "None")] {
+      #expect(try node.answer("/v1/events?\(option)=\(value)", in: peers.work).status == 422, "\(option)")
+      #expect(try peers.attempt("-C", "hq", "log", "--\(option)", value).status != 0, "\(option)")
+    }
     // The command names the directory as it was given.
     let status = try #require(try json(node.answer("/v1/status", in: peers.work).body) as? [String: Any])
     #expect(status["conflicts"] as? Int == 4)

@@ -298,7 +298,7 @@ struct EventSelection: ParsableArguments {
       filter.commits = filter.commits.map { $0.union(named) } ?? named
     }
     if !op.isEmpty { filter.operations = Set(try op.map(operation)) }
-    let only = onlyPartition(filter)
+    let only = filter.onlyPartition(partition)
     if let since { filter.since = try node.pointInTime(since, in: only, takesPartition: true) }
     if let until {
       filter.until = try node.pointInTime(until, toTheEnd: true, in: only, takesPartition: true)
@@ -306,29 +306,11 @@ struct EventSelection: ParsableArguments {
     return filter
   }
 
-  /// The partition of all selected events, if it is only one.
-  private func onlyPartition(_ filter: LogFilter) -> String? {
-    if !partition.isEmpty { return partition.count == 1 ? partition[0] : nil }
-    guard let model = filter.model else { return nil }
-    return (filter.key.map { Partition(model: model, key: $0) } ?? Partition(of: model))?.description
-  }
-
-  /// The stored names of a field. A name that no model has may be a removed field, or one that this
-  /// schema does not have yet. The log then contains it.
   private func storedNames(ofField name: String, _ node: Node, _ chosen: [Model]) throws -> Set<String> {
     let models = chosen.isEmpty ? node.schema.models : chosen
     try FieldChoice.refuseKeyPart(name, models, "which no event writes; --key selects by it")
-    let known = models.compactMap { $0.field(named: name)?.storedName }
-    let isExistence = models.contains { ExistenceName.matches(name, in: $0) }
-    let existence: Set<String> = isExistence ? [Event.existenceField] : []
-    if !known.isEmpty { return existence.union(chosen.isEmpty ? [name] : known) }
-    if !existence.isEmpty { return existence }
-    let references = models.flatMap { model in
-      (model.relationship(named: name).map { $0.storesReference ? $0.referenceFields : [] } ?? [])
-        .compactMap { model.field(named: $0)?.storedName }
-    }
-    if !references.isEmpty { return Set(references) }
-    if try isWritten(name, chosen, node) { return [name] }
+    let names = try LogFilter.storedNames(ofField: name, of: chosen, in: node)
+    guard names.isEmpty else { return names }
     try FieldChoice.refuseStoredElsewhere(name, node.schema, models) { stored in
       let keyParts = stored.child.keyFields.map { stored.child.fields[$0].name }
       return stored.relationship.referenceFields.first { !keyParts.contains($0) }
@@ -342,29 +324,10 @@ struct EventSelection: ParsableArguments {
     for name in fields where ![Event.existenceField, ExistenceName.usual].contains(name) {
       try FieldChoice.refuseKeyPart(name, models, "which no event writes; {key} shows it")
       if models.contains(where: { $0.field(named: name) != nil }) { continue }
-      guard try isWritten(name, chosen, node) else {
+      guard try LogFilter.isWritten(name, of: chosen, in: node) else {
         throw FieldChoice.unknown(name, models, chosen.count == 1 ? chosen[0] : nil, .usage)
       }
     }
-  }
-
-  private func isWritten(_ name: String, _ models: [Model], _ node: Node) throws -> Bool {
-    var filter = LogFilter()
-    filter.fields = [name]
-    filter.models = models
-    filter.modelNames = Set(models.map(\.storedName))
-    var isWritten = false
-    do throws(NodeError) {
-      try node.forEachEvent(filter, newestFirst: true) { _, _ in
-        isWritten = true
-        return false
-      }
-    } catch {
-      // The read of the selected events reports missing events.
-      guard case .missing = error else { throw error }
-      isWritten = true
-    }
-    return isWritten
   }
 
   private func operation(_ name: String) throws -> EventOperation {

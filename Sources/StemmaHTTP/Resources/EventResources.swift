@@ -158,12 +158,23 @@ extension LogFilter {
       key = try RecordName(model, form, in: node).key
     }
     for name in query.all("field") {
-      fields.formUnion(try Self.storedNames(ofField: name, of: models, node.schema))
+      let names = try Self.storedNames(ofField: name, of: models, in: node, within: readable)
+      guard !names.isEmpty else {
+        let known = (models.isEmpty ? node.schema.models : models).flatMap { $0.fields.map(\.name) }
+        throw NodeError.mutation(
+          .unknownField(model: models.map(\.name).joined(separator: ", "), field: name, known: known))
+      }
+      fields.formUnion(names)
     }
     let patterns = query.all("partition")
     scope = NarrowedScope(patterns.isEmpty ? .everything : try node.scope(patterns), readable)
     for name in query.all("origin") {
-      origins = (origins ?? []).union(node.metadata.origins(named: name))
+      let named = node.metadata.origins(named: name)
+      // A limited token learns no names.
+      guard !named.isEmpty || !readable.isEverything else {
+        throw Problem.unusable("no node named `\(name)` has written here")
+      }
+      origins = (origins ?? []).union(named)
     }
     for name in query.all("commit") { commits = (commits ?? []).union(node.description.commits(named: name)) }
     for name in query.all("op") {
@@ -174,28 +185,8 @@ extension LogFilter {
       }
       operations = (operations ?? []).union([operation])
     }
-    let only = patterns.count == 1 ? patterns[0] : model.flatMap(Partition.init(of:))?.description
+    let only = onlyPartition(patterns)
     since = try query.one("since").map { try node.pointInTime($0, in: only) }
     until = try query.one("until").map { try node.pointInTime($0, toTheEnd: true, in: only) }
-  }
-
-  /// The stored names of a field, of the fields of a reference, or of existence.
-  private static func storedNames(
-    ofField name: String, of chosen: [Model], _ schema: Schema
-  ) throws(NodeError) -> Set<String> {
-    let models = chosen.isEmpty ? schema.models : chosen
-    var names: Set<String> = []
-    for model in models {
-      if let field = model.field(named: name) { names.insert(field.storedName) }
-      if ExistenceName.matches(name, in: model) { names.insert(Event.existenceField) }
-      if let relationship = model.relationship(named: name), relationship.storesReference {
-        names.formUnion(relationship.referenceFields.compactMap { model.field(named: $0)?.storedName })
-      }
-    }
-    guard names.isEmpty else { return names }
-    throw .mutation(
-      .unknownField(
-        model: models.map(\.name).joined(separator: ", "), field: name,
-        known: models.flatMap { $0.fields.map(\.name) }))
   }
 }
