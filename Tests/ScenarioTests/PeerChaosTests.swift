@@ -31,22 +31,24 @@ struct PeerChaosTests {
   ]
 
   /// Forwards connections, and cuts each after a random number of bytes while a file exists. Adds
-  /// the sizes of the answers to another file, one line for each part.
+  /// the sizes of the answers to another file, one line for each part. Waits after each part, and
+  /// forwards nothing while a third file exists.
   static let proxy = """
-    import os, random, socket, sys, threading
+    import os, random, socket, sys, threading, time
     target, rng = int(sys.argv[1]), random.Random(int(sys.argv[2]))
     counted = open(sys.argv[4], "a", buffering=1)
+    pause, down = (float(sys.argv[5]), sys.argv[6]) if len(sys.argv) > 6 else (0, "")
     server = socket.socket(); server.bind(("127.0.0.1", 0)); server.listen(100)
     print(server.getsockname()[1], flush=True)
     def pump(a, b, budget, counts):
         try:
             while True:
                 data = a.recv(65536)
-                if not data: break
+                if not data or os.path.exists(down): break
                 if budget is not None and os.path.exists(sys.argv[3]):
                     data = data[:budget]; budget -= len(data)
                 b.sendall(data)
-                if counts: counted.write(f"{len(data)}\\n")
+                if counts: counted.write(f"{len(data)}\\n"); time.sleep(pause)
                 if budget is not None and budget <= 0: break
         except OSError: pass
         for s in (a, b):

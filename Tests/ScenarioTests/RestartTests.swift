@@ -8,6 +8,10 @@ struct RestartTests {
   /// In raw bytes, enough for a file to be sent unchanged. A file is then less than a tenth.
   private static let segment = 1_100_000
 
+  /// In seconds, after each 64 KiB from the server. Bytes that wait in the buffers of a client are
+  /// lost with its connection, and without a pause these fill on a busy machine.
+  private static let pause = "0.1"
+
   private static let lines = """
     import json
     for i in range(\(events)):
@@ -29,7 +33,8 @@ struct RestartTests {
     try #require(imported.last?.hasPrefix("[") != true, "\(imported)")
     try work.write("proxy.py", PeerChaosTests.proxy)
     let first = try ServedNode("hq", in: work)
-    let proxy = try Background(python, ["proxy.py", "\(first.port)", "0", "never", "bytes"], in: work)
+    let proxy = try Background(
+      python, ["proxy.py", "\(first.port)", "0", "never", "bytes", Self.pause, "down"], in: work)
     let address = "http://127.0.0.1:\(proxy.firstLine)"
     func bytes() throws -> Int {
       try String(contentsOfFile: work.file("bytes"), encoding: .utf8).split(separator: "\n")
@@ -42,8 +47,10 @@ struct RestartTests {
       Tool.path, ["clone", address, "field", "--name", "field"], in: work, readsLine: false)
     // Killed when about half has arrived.
     while clone.isRunning, try bytes() < once + once / 2 { usleep(500) }
+    try work.write("down", "")
     first.program.end(SIGKILL)
     #expect(clone.wait() != 0)
+    try FileManager.default.removeItem(atPath: work.file("down"))
     let second = try ServedNode("hq", in: work, port: first.port)
     let begun = try peers.attempt("-C", "field", "status", "--json").object()
     let adopted = try #require(begun.number("events"))
