@@ -57,7 +57,7 @@ struct OracleTests {
   @Test("the export does not depend on commits and segments", arguments: names)
   func exportDoesNotDependOnBatches(name: String) throws {
     let exported = try export(try node(name), to: "export.ndjson")
-    for importing in [["--batch", "1"], ["--segment-size", "8192"]] {
+    for importing in [["--batch", "1"], ["--batch", "1000"], ["--segment-size", "8192"]] {
       let work = try node(name, importing)
       #expect(try export(work, to: "export.ndjson") == exported, "\(importing)")
       #expect(try work.stemma("-C", "node", "verify").status == 0)
@@ -98,7 +98,7 @@ struct OracleTests {
     return 0..<0
   }
 
-  @Test("every flipped bit in segments is found, with file and offset", arguments: names)
+  @Test("every one of 50 flipped bits in segments is found, with file and offset", arguments: names)
   func flippedBitsAreFound(name: String) throws {
     let work = try node(name, ["--segment-size", "200000"])
     let directory = work.file("node/log")
@@ -107,7 +107,7 @@ struct OracleTests {
     #expect(segments.count > 2)
     var random = SplitMix64(seed: 2026)
     print("seed 2026, \(name)")
-    for _ in 0..<Trials.count(12, long: 50) {
+    for _ in 0..<50 {
       let segment = directory + "/" + segments[Int(random.next() % UInt64(segments.count))]
       let url = URL(fileURLWithPath: segment)
       let whole = try Data(contentsOf: url)

@@ -82,7 +82,7 @@ struct SystemCallFaultTests {
   func killedAtSystemCalls(share: Int) throws {
     let calls = try calls()
     var killed = 0
-    let kills = Array(stride(from: share, to: Self.attempts, by: Self.shares * Trials.stride(10)))
+    let kills = Array(stride(from: share, to: Self.attempts, by: Self.shares * Trials.stride(5)))
     for kill in kills {
       let call = calls[kill * calls.count / Self.attempts]
       let work = try prepared(for: call.command)
