@@ -67,9 +67,9 @@ final class EarlyClose: ChannelDuplexHandler, RemovableChannelHandler {
   /// Whether the client still sends the current request.
   private var isArriving = false
   private var closesAtEnd = false
-  private var isClosing = false
-  /// Set while an answered request is discarded.
+  /// Set from the end of a response to the end of its request, and before the connection is closed.
   private var deadline: Scheduled<Void>?
+  private var isClosing: Bool { closesAtEnd && deadline != nil }
   private var discarded = 0
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -93,7 +93,6 @@ final class EarlyClose: ChannelDuplexHandler, RemovableChannelHandler {
     switch unwrapOutboundIn(data) {
     case .head(let head) where head.headerFields[.connection] == "close": closesAtEnd = true
     case .end where closesAtEnd || isArriving:
-      isClosing = closesAtEnd
       discarded = 0
       context.flush()
       let bound = NIOLoopBound(context, eventLoop: context.eventLoop)

@@ -1,5 +1,5 @@
 // Requests to the server.
-import { author, rememberAuthor } from "./author.js";
+import { rememberAuthor } from "./author.js";
 import { address } from "./route.js";
 
 const tokenName = "stemma.token";
@@ -14,7 +14,7 @@ export const takeToken = () => {
   const found = /^#token=([^&]*)(?:&author=([^&]*))?&?(.*)$/.exec(location.hash);
   if (!found) return;
   sessionStorage.setItem(tokenName, decodeURIComponent(found[1]));
-  if (found[2] && !author()) rememberAuthor(decodeURIComponent(found[2]));
+  if (found[2]) rememberAuthor(decodeURIComponent(found[2]));
   history.replaceState(null, "", `${location.pathname}#${found[3] || "/"}`);
 };
 
